@@ -1,0 +1,46 @@
+"""The command line: one file per command, registered in `COMMANDS`."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from collections.abc import Sequence
+
+from ... import __version__
+from ...core.errors import GalloscopeError
+
+COMMANDS = {
+    "trace": "what real ggml would decide, as a decision record",
+    "stats": "memory and splits per device",
+    "why": "why a tensor is where it is",
+    "view": "open the page in a browser",
+    "report": "a picture or page to attach to an issue",
+}
+"""Each command's help line; the module of the same name holds `add_arguments` and `run`."""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command; the one place where an error becomes a sentence and an exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    parser = argparse.ArgumentParser(prog="galloscope", description=sys.modules["galloscope"].__doc__)
+    parser.add_argument("--version", action="version", version=f"galloscope {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    for name, text in COMMANDS.items():
+        sub = commands.add_parser(name, help=text, description=text)
+        if name in words[:1]:
+            module = importlib.import_module(f".{name}", __name__)
+            sub.description = module.__doc__
+            module.add_arguments(sub)
+    args = parser.parse_args(words)
+    module = importlib.import_module(f".{args.command}", __name__)
+    try:
+        return int(module.run(args) or 0)
+    except GalloscopeError as error:
+        print(f"galloscope: {error}", file=sys.stderr)
+        return 2
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 1
+    except KeyboardInterrupt:
+        return 130

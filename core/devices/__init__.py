@@ -1,0 +1,1 @@
+"""What a device supports, and the reason when it refuses."""

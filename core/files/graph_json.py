@@ -1,0 +1,144 @@
+"""Read the project's graph JSON (version 1, plain or gzip) into a Problem, or say in one sentence why not."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import msgspec
+
+from ..errors import InputError, nearest
+from ..graph import Config, Graph, Mode, Problem, Request, Root
+from .backends_json import Devices, read_devices
+from .graph_schema import SECTIONS, GraphDoc, RootDoc, RunDoc, TensorDoc
+from .reading import read_bytes, unpack
+from .tensors_json import Tensors
+
+_DECODER = msgspec.json.Decoder(GraphDoc)
+
+
+def read_graph(path: str | Path) -> Problem:
+    """Read a graph file.
+
+    Raises:
+        InputError: what is wrong, where, and what to do.
+    """
+    return _parse(read_bytes(path), str(path))
+
+
+def parse_graph(data: bytes, where: str = "graph") -> Problem:
+    """The same from bytes; `where` stands for the file's name in messages."""
+    return _parse(unpack(data, where), where)
+
+
+def _parse(data: bytes, where: str) -> Problem:
+    try:
+        doc = _DECODER.decode(data)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{where}: {_explain(str(error), data)}") from None
+    except msgspec.DecodeError as error:
+        raise InputError(f"{where}: not JSON: {_plain(str(error))}") from None
+    except RecursionError:
+        raise InputError(f"{where}: not a graph: nested too deeply") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{where}: not UTF-8 at byte {error.start}") from None
+    try:
+        return _problem(doc)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _problem(doc: GraphDoc) -> Problem:
+    devices = read_devices(doc)
+    several = len(devices.backends) > 1
+    mode = doc.mode or (Mode.SCHED if several or doc.sched is not None else Mode.GALLOC)
+    if mode is Mode.SCHED and devices.backends[-1].type != "cpu":
+        raise InputError(
+            f"backends: the last one must be of type cpu in mode sched (ggml asserts it), "
+            f"{devices.backends[-1].name!r} is {devices.backends[-1].type}"
+        )
+    sched = doc.sched
+    config = Config(mode=mode, order=doc.order)
+    if sched is not None:
+        config = Config(
+            mode=mode,
+            order=doc.order,
+            n_copies=4 if sched.parallel else 1,
+            op_offload=sched.op_offload,
+            compute=sched.compute,
+            direct=sched.direct,
+            copy_callback=sched.copy_cb,
+        )
+    top = _graph(doc.tensors, doc.outputs, devices, doc.alloc_deps)
+    requests = [Request(top, doc.reserve)]
+    for number, run in enumerate(doc.sequence):
+        try:
+            requests.append(Request(_next_graph(doc, run, devices, top), run.reserve))
+        except InputError as error:
+            raise InputError(f"sequence[{number}]: {error}") from None
+    return Problem(config, devices.bufts, devices.backends, tuple(requests), doc.about, doc.meta)
+
+
+def _next_graph(doc: GraphDoc, run: RunDoc, devices: Devices, top: Graph) -> Graph:
+    if run.tensors is None and run.outputs is None:
+        return top
+    tensors = doc.tensors if run.tensors is None else run.tensors
+    outputs = doc.outputs if run.outputs is None else run.outputs
+    return _graph(tensors, outputs, devices, doc.alloc_deps)
+
+
+def _graph(
+    docs: list[TensorDoc],
+    outputs: list[str | int | RootDoc],
+    devices: Devices,
+    alloc_deps: list[tuple[str, str]],
+) -> Graph:
+    tensors = Tensors(docs, devices)
+    roots = []
+    for number, output in enumerate(outputs):
+        name = output.name if isinstance(output, RootDoc) else output
+        compute = output.compute if isinstance(output, RootDoc) else True
+        roots.append(Root(tensors.find(name, f"outputs[{number}]"), compute))
+    deps = tuple(
+        (tensors.find(kept, f"alloc_deps[{i}]"), tensors.find(until, f"alloc_deps[{i}]"))
+        for i, (kept, until) in enumerate(alloc_deps)
+    )
+    return Graph(tensors.build(), tuple(roots), deps)
+
+
+def _plain(message: str) -> str:
+    return message.replace("JSON is malformed: ", "").replace("`", "'")
+
+
+def _explain(message: str, data: bytes) -> str:
+    """msgspec's message in our words: the place by tensor name, and the nearest known key."""
+    text, _, place = message.partition(" - at `")
+    place = place.rstrip("`").removeprefix("$").lstrip(".")
+    hint = ""
+    unknown = re.search(r"unknown field `(.*)`", text)
+    if unknown:
+        section = re.sub(r"\[.*?\]", "", place).split(".")[-1] if place else ""
+        known = SECTIONS.get(section, GraphDoc)
+        hint = nearest(unknown.group(1), known.__struct_encode_fields__)
+        text = f"unknown key {unknown.group(1)!r}"
+    enum = re.search(r"Invalid enum value '(.*)'", text)
+    if enum and place.rsplit(".", 1)[-1].startswith("op"):
+        from ..op import Op
+
+        text = f"unknown op {enum.group(1)!r}"
+        hint = nearest(enum.group(1), [op.value for op in Op])
+    return f"{_named(place, data)}{_plain(text)}{hint}"
+
+
+def _named(place: str, data: bytes) -> str:
+    """`tensors[3].ne` with the tensor's name when it has one, so that a person finds it."""
+    if not place:
+        return ""
+    found = re.match(r"tensors\[(\d+)\]", place)
+    name = None
+    if found:
+        try:
+            name = msgspec.json.decode(data)["tensors"][int(found.group(1))].get("name")
+        except (msgspec.MsgspecError, RecursionError, KeyError, IndexError, AttributeError, TypeError):
+            name = None
+    return f"{place} ({name!r}): " if isinstance(name, str) and name else f"{place}: "

@@ -1,0 +1,242 @@
+"""The `tensors` of a graph file: references, defaults, shapes, strides and views, all checked."""
+
+from __future__ import annotations
+
+from ..dtypes import DTYPES, F32, DType, Shape, contiguous, nbytes
+from ..errors import InputError, nearest
+from ..op import VIEW_OPS, Op
+from ..tensor import MAX_DIMS, MAX_NAME, MAX_OP_PARAMS, MAX_SRC, Flag, Tensor
+from .backends_json import MAX_SIZE, Devices
+from .graph_schema import TensorDoc
+
+_FLAGS = {name.lower(): int(flag) for name, flag in Flag.__members__.items()}
+
+
+class Tensors:
+    """The tensors of one graph while they are being read."""
+
+    def __init__(self, docs: list[TensorDoc], devices: Devices) -> None:
+        """Index the names."""
+        self.docs = docs
+        self.devices = devices
+        self.index: dict[str, int] = {}
+        for i, doc in enumerate(docs):
+            if not doc.name:
+                continue
+            if doc.name in self.index:
+                raise InputError(f"tensors[{i}]: the name {doc.name!r} is taken by tensors[{self.index[doc.name]}]")
+            _check_name(doc.name, i)
+            self.index[doc.name] = i
+
+    def find(self, reference: str | int, where: str) -> int:
+        """The id behind a name or an index."""
+        if isinstance(reference, str):
+            found = self.index.get(reference, -1)
+            if found < 0:
+                raise InputError(f"{where}: no tensor is named {reference!r}{nearest(reference, self.index)}")
+            return found
+        if not 0 <= reference < len(self.docs):
+            raise InputError(f"{where}: there is no tensor number {reference}, the graph has {len(self.docs)}")
+        return reference
+
+    def build(self) -> tuple[Tensor, ...]:
+        """All tensors, sources before users whatever the order in the file."""
+        sources = [self._sources(i, doc) for i, doc in enumerate(self.docs)]
+        bases = [self._base(i, doc, src) for (i, doc), src in zip(enumerate(self.docs), sources, strict=True)]
+        built: list[Tensor | None] = [None] * len(self.docs)
+        for i in self._order(sources, bases):
+            built[i] = self._tensor(i, sources[i], bases[i], built)
+        return tuple(tensor for tensor in built if tensor is not None)
+
+    def _at(self, i: int) -> str:
+        return f"tensor {self.docs[i].name!r}" if self.docs[i].name else f"tensors[{i}]"
+
+    def _sources(self, i: int, doc: TensorDoc) -> tuple[int, ...]:
+        given = doc.src
+        if given is None:
+            if doc.op not in VIEW_OPS or doc.view_src is None:
+                return ()
+            given = [doc.view_src]
+        if len(given) > MAX_SRC:
+            raise InputError(f"{self._at(i)}: {len(given)} sources, ggml allows {MAX_SRC}")
+        index = self.index
+        found = []
+        for one in given:
+            known = index.get(one, -1) if type(one) is str else -1
+            if known < 0 and one is not None:
+                known = self.find(one, f"{self._at(i)}: src")
+            found.append(known)
+        return tuple(found)
+
+    def _base(self, i: int, doc: TensorDoc, src: tuple[int, ...]) -> int:
+        if doc.view_src is not None:
+            return self.find(doc.view_src, f"{self._at(i)}: view_src")
+        if doc.op in VIEW_OPS:
+            if not src or src[0] < 0:
+                raise InputError(f"{self._at(i)}: {doc.op} needs a source to view")
+            return src[0]
+        if doc.view_offs:
+            raise InputError(f"{self._at(i)}: view_offs without view_src")
+        return -1
+
+    def _order(self, sources: list[tuple[int, ...]], bases: list[int]) -> list[int] | range:
+        """Ids with sources and view bases first.
+
+        Raises:
+            InputError: a cycle, with its path.
+        """
+        if all(bases[i] < i and all(s < i for s in src) for i, src in enumerate(sources)):
+            return range(len(sources))
+        order: list[int] = []
+        state = bytearray(len(sources))  # 0 new, 1 on the path, 2 listed
+        for start in range(len(sources)):
+            if state[start]:
+                continue
+            state[start] = 1
+            path = [start]
+            todo = [iter((*sources[start], bases[start]))]
+            while path:
+                for one in todo[-1]:
+                    if one < 0 or state[one] == 2:
+                        continue
+                    if state[one] == 1:
+                        raise InputError(f"tensors: a cycle: {self._cycle(path, one)}")
+                    state[one] = 1
+                    path.append(one)
+                    todo.append(iter((*sources[one], bases[one])))
+                    break
+                else:
+                    todo.pop()
+                    listed = path.pop()
+                    state[listed] = 2
+                    order.append(listed)
+        return order
+
+    def _cycle(self, path: list[int], back_to: int) -> str:
+        """The cycle in words: "a reads b reads a", the middle left out when it is long."""
+        ring = [*path[path.index(back_to) :], back_to]
+        names = [self.docs[i].name or f"tensors[{i}]" for i in ring]
+        if len(names) > 12:
+            names = [*names[:5], f"... {len(names) - 10} more ...", *names[-5:]]
+        return " reads ".join(names)
+
+    def _tensor(self, i: int, src: tuple[int, ...], base_id: int, built: list[Tensor | None]) -> Tensor:
+        doc = self.docs[i]
+        base = built[base_id] if base_id >= 0 else None
+        first = built[src[0]] if src and src[0] >= 0 else None
+        dtype = self._dtype(i, doc, base)
+        ne = self._shape(i, doc, base or first)
+        if dtype.block > 1 and ne[0] % dtype.block:
+            raise InputError(
+                f"{self._at(i)}: ne[0] is {ne[0]}, a row of {dtype.name} is a multiple of {dtype.block} elements"
+            )
+        permuted = None
+        if doc.op in (Op.PERMUTE, Op.TRANSPOSE) and doc.ne is None and doc.nb is None and first is not None:
+            ne, permuted = _permuted(self._axes(i, doc), first)
+        nb = permuted or self._strides(i, doc, dtype, ne, base)
+        size = nbytes(dtype, ne, nb)
+        if size > MAX_SIZE:
+            raise InputError(f"{self._at(i)}: {size} bytes is more than 2^53, no memory holds it")
+        view_src, view_offs = -1, 0
+        if base is not None:
+            view_src = base.view_src if base.view_src >= 0 else base_id
+            view_offs = doc.view_offs + base.view_offs
+            if not 0 <= view_offs <= MAX_SIZE:
+                raise InputError(f"{self._at(i)}: view_offs {doc.view_offs} is not between 0 and 2^53 bytes")
+        buft, is_weight = self._buffer(i, doc)
+        pin = -1
+        if doc.pin is not None:
+            backends = self.devices.backend_index
+            pin = backends.get(doc.pin, -1)
+            if pin < 0:
+                raise InputError(f"{self._at(i)}: pin: no backend is named {doc.pin!r}{nearest(doc.pin, backends)}")
+        if doc.buffer_id and not 0 <= doc.buffer_id < len(self.devices.backends):
+            raise InputError(f"{self._at(i)}: buffer_id {doc.buffer_id}, there are {len(self.devices.backends)} buffers")
+        params, data = self._words(i, doc)
+        return Tensor(
+            doc.name, doc.op, dtype, ne, nb, src, size, view_src, view_offs,
+            sum({_FLAGS[flag] for flag in doc.flags}) if doc.flags else 0,
+            params, buft, is_weight, pin, doc.buffer_id, data,
+            -1 if doc.layer is None else doc.layer, doc.label,
+        )  # fmt: skip
+
+    def _dtype(self, i: int, doc: TensorDoc, base: Tensor | None) -> DType:
+        if doc.type is None:
+            return F32 if base is None else base.dtype
+        found = DTYPES.get(doc.type)
+        if found is None:
+            raise InputError(f"{self._at(i)}: {doc.type!r} is not a ggml type{nearest(doc.type, DTYPES)}")
+        return found
+
+    def _shape(self, i: int, doc: TensorDoc, like: Tensor | None) -> Shape:
+        ne = doc.ne
+        if ne is None:
+            return like.ne if like is not None else (1, 1, 1, 1)
+        if not 1 <= len(ne) <= MAX_DIMS:
+            raise InputError(f"{self._at(i)}: ne has {len(ne)} dimensions, ggml has 1 to {MAX_DIMS}")
+        for value in ne:
+            if not 0 <= value <= MAX_SIZE:
+                raise InputError(f"{self._at(i)}: ne {ne}: {value} is not between 0 and 2^53")
+        n0, n1, n2, n3 = (*ne, 1, 1, 1)[:MAX_DIMS]
+        return n0, n1, n2, n3
+
+    def _strides(self, i: int, doc: TensorDoc, dtype: DType, ne: Shape, base: Tensor | None) -> Shape:
+        if doc.nb is None:
+            return base.nb if base is not None and doc.ne is None else contiguous(dtype, ne)
+        nb = list(doc.nb)
+        if not 1 <= len(nb) <= MAX_DIMS:
+            raise InputError(f"{self._at(i)}: nb has {len(nb)} strides, ggml has 1 to {MAX_DIMS}")
+        for value in nb:
+            if not 0 <= value <= MAX_SIZE:
+                raise InputError(f"{self._at(i)}: nb {nb}: {value} is not between 0 and 2^53 bytes")
+        while len(nb) < MAX_DIMS:
+            k = len(nb)
+            nb.append(nb[k - 1] * (ne[0] // dtype.block if k == 1 else ne[k - 1]))
+        return nb[0], nb[1], nb[2], nb[3]
+
+    def _axes(self, i: int, doc: TensorDoc) -> list[int]:
+        if doc.op is Op.TRANSPOSE:
+            return [1, 0, 2, 3]
+        axes = (doc.op_params + [0, 0, 0, 0])[:MAX_DIMS]
+        if sorted(axes) != [0, 1, 2, 3]:
+            raise InputError(f"{self._at(i)}: op_params {axes} are not a permutation of the axes 0 to 3")
+        return axes
+
+    def _buffer(self, i: int, doc: TensorDoc) -> tuple[int, bool]:
+        name = doc.weight_of if doc.weight_of is not None else doc.alloc_in
+        if name is None:
+            return -1, False
+        if doc.weight_of is not None and doc.alloc_in is not None:
+            raise InputError(f"{self._at(i)}: weight_of and alloc_in exclude each other")
+        found = self.devices.buft_index.get(name, -1)
+        if found < 0:
+            hint = nearest(name, self.devices.buft_index)
+            raise InputError(f"{self._at(i)}: {name!r} is not a buffer type of this file{hint}")
+        return found, doc.weight_of is not None
+
+    def _words(self, i: int, doc: TensorDoc) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
+        """op_params and data as int32."""
+        if len(doc.op_params) * 4 > MAX_OP_PARAMS:
+            raise InputError(f"{self._at(i)}: {len(doc.op_params)} op_params, ggml has room for {MAX_OP_PARAMS // 4}")
+        for value in doc.op_params if doc.data is None else (*doc.op_params, *doc.data):
+            if not -(1 << 31) <= value < 1 << 31:
+                raise InputError(f"{self._at(i)}: {value} is not an int32")
+        return tuple(doc.op_params), None if doc.data is None else tuple(doc.data)
+
+
+def _permuted(axes: list[int], source: Tensor) -> tuple[Shape, Shape]:
+    """Dimension i of the source becomes dimension axes[i] (ggml_permute)."""
+    ne, nb = [0] * MAX_DIMS, [0] * MAX_DIMS
+    for i, axis in enumerate(axes):
+        ne[axis] = source.ne[i]
+        nb[axis] = source.nb[i]
+    return (ne[0], ne[1], ne[2], ne[3]), (nb[0], nb[1], nb[2], nb[3])
+
+
+def _check_name(name: str, i: int) -> None:
+    if len(name) >= MAX_NAME or (not name.isascii() and len(name.encode()) >= MAX_NAME):
+        raise InputError(f"tensors[{i}]: the name {name[:40]!r}... is longer than {MAX_NAME - 1} bytes")
+    if not name.isprintable():
+        raise InputError(f"tensors[{i}]: the name {name!r} has characters that cannot be printed")
+    if "#" in name or name.endswith(" (view)"):
+        raise InputError(f"tensors[{i}]: the name {name!r} looks like one the scheduler makes (no '#', no final ' (view)')")

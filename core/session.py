@@ -1,0 +1,86 @@
+"""From a problem to its runs: build, schedule, allocate, follow the compute loop. Everything ends in the log."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .allocator.gallocr import Gallocr
+from .columns import Columns, prepare
+from .errors import GgmlAbort
+from .events import Abort, AllocGraph, Begin, Done, Stage
+from .graph import Mode, Problem, Request
+from .log import Run
+from .scheduler.scheduler import Scheduler
+
+
+@dataclass(slots=True)
+class Session:
+    """All runs of a problem, in order; a run that aborts is the last one, as the real process would be gone."""
+
+    problem: Problem
+    runs: list[Run]
+
+
+def trace(problem: Problem) -> Session:
+    """Decide what real ggml decides, for every run of the problem.
+
+    Where real ggml would abort, the run's log ends with its text; nothing is raised.
+    """
+    planner = _Sched(problem) if problem.config.mode is Mode.SCHED else _Galloc(problem)
+    runs: list[Run] = []
+    for request in problem.requests:
+        run = Run(problem, request, previous=runs[-1] if runs else None)
+        runs.append(run)
+        record = run.events.append
+        try:
+            record(Begin(Stage.BUILD))
+            columns = prepare(request.graph, problem.config.order, record)
+            record(Done(planner.run(columns, request, run)))
+        except GgmlAbort as error:
+            record(Abort(str(error)))
+            break
+    return Session(problem, runs)
+
+
+class _Sched:
+    """Mode sched: one scheduler for all runs."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.scheduler = Scheduler(problem)
+
+    def run(self, columns: Columns, request: Request, run: Run) -> bool:
+        record = run.events.append
+        if request.reserve:
+            self.scheduler.reserve(columns, record)
+        else:
+            self.scheduler.alloc_and_compute(columns, record)
+        return True
+
+
+class _Galloc:
+    """Mode galloc: one allocator for all runs, buffers chosen by `buffer_id`."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.gallocr = Gallocr(problem.bufts, [backend.buft for backend in problem.backends])
+
+    def run(self, columns: Columns, request: Request, run: Run) -> bool:
+        record = run.events.append
+        gallocr = self.gallocr
+        several = len(gallocr.bufts) > 1
+        nodes, leafs = tuple(columns.nodes), tuple(columns.leafs)
+        buffer_ids = [tensor.buffer_id if several else 0 for tensor in columns.tensors]
+        graph = AllocGraph(
+            nodes, tuple(buffer_ids[n] for n in nodes), leafs, tuple(buffer_ids[leaf] for leaf in leafs), 0
+        )
+        record(Begin(Stage.ALLOCATE))
+        record(graph)
+        if request.reserve or (several and request.reserve is None):
+            gallocr.reserve(columns, nodes, leafs, graph.node_buffers, graph.leaf_buffers, record)
+        reason = gallocr.needs_realloc(columns, nodes, leafs)
+        if reason is not None:
+            record(reason)
+            if several:
+                return False
+            gallocr.reserve(columns, nodes, leafs, graph.node_buffers, graph.leaf_buffers, record)
+        gallocr.place(columns, nodes, leafs, record)
+        return True
