@@ -6,7 +6,7 @@ engine's own final state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from . import events as ev
@@ -27,18 +27,18 @@ def replay(run: Run, until: int | None = None) -> State:
     chain = [run]
     while chain[-1].previous is not None:
         chain.append(chain[-1].previous)
-    buffers: list[BufferState] | None = None
+    before: State | None = None
     for one in reversed(chain):
-        fold = Fold(one, buffers)
+        fold = Fold(one, before)
         fold.feed(one.events if one is not run or until is None else one.events[:until])
-        buffers = fold.state.buffers
+        before = fold.state
     return fold.finish()
 
 
-def first_state(run: Run, buffers: Sequence[BufferState] | None) -> State:
-    """The state before any event; `buffers` is what an earlier run left."""
+def first_state(run: Run, before: State | None) -> State:
+    """The state before any event; buffers and plan are what the run before left."""
     problem, graph = run.problem, run.request.graph
-    if buffers is None:
+    if before is None:
         ids = [backend.buft for backend in problem.backends]
         kept = []
         for buffer, buft in enumerate(ids):
@@ -49,7 +49,7 @@ def first_state(run: Run, buffers: Sequence[BufferState] | None) -> State:
                             first if shared else -1)
             )  # fmt: skip
     else:
-        kept = list(buffers)
+        kept = before.buffers
     count = len(graph.tensors)
     return State(
         tensors=list(graph.tensors),
@@ -63,16 +63,19 @@ def first_state(run: Run, buffers: Sequence[BufferState] | None) -> State:
         backend_ids=[-1] * count,
         causes=[None] * count,
         came_from=[-1] * count,
+        plan_reuse=before.plan_reuse if before is not None else {},
+        inherits=before is not None,
     )
 
 
 class Fold:
     """Feeds events into a state, one handler per kind of event."""
 
-    def __init__(self, run: Run, buffers: Sequence[BufferState] | None) -> None:
-        """Start before the first event of `run`."""
+    def __init__(self, run: Run, before: State | None) -> None:
+        """Start before the first event of `run`, with what the run before left."""
         self.run = run
-        self.state = first_state(run, buffers)
+        self.state = first_state(run, before)
+        self.step_of: dict[int, int] = {}
         self.step = 0
         self.pipelined = run.problem.config.n_copies > 1
 
@@ -192,6 +195,7 @@ class Fold:
         state.alloc_nodes = list(zip(event.nodes, event.node_buffers, strict=True))
         state.alloc_leafs = list(zip(event.leafs, event.leaf_buffers, strict=True))
         state.cur_copy = event.cur_copy
+        self.step_of = {node: step for step, node in enumerate(event.nodes)}
         if self.run.problem.config.mode is Mode.GALLOC:
             for tensor, buffer in state.alloc_nodes + state.alloc_leafs:
                 state.backend_ids[tensor] = buffer
@@ -221,6 +225,7 @@ class Fold:
         for buffer in state.buffers:
             buffer.chunks.clear()
         state.lifetimes.clear()
+        state.plan_reuse = {}
         state.no_reuse.clear()
         state.reused.clear()
         self.step = 0
@@ -257,6 +262,7 @@ class Fold:
             event.child, parent.buffer, parent.chunk, parent.offset, parent.size, self.step, -1, event.parent
         )
         self.state.reused[event.child] = event.parent
+        self.state.plan_reuse[self.step_of[event.child]] = self.state.src[event.child].index(event.parent)
 
     def no_reuse(self, event: ev.NoReuse) -> None:
         self.state.no_reuse.append(tuple(event))

@@ -92,7 +92,18 @@ class Place:
 
 @dataclass(slots=True)
 class State:
-    """Everything known after a run; see `core/log.py` for the run itself. Lists are indexed by tensor id."""
+    """Everything known after a run; see `core/log.py` for the run itself. Lists are indexed by tensor id.
+
+    Attributes:
+        buffers: by buffer id; inherited from the run before, like the plan in them.
+        reused: child -> parent, the in-place decisions of this run.
+        plan_reuse: step -> source slot, the in-place decisions of the plan in force (inherited with it).
+        lifetimes: what this run's reservation planned; empty when it kept the plan of an earlier run.
+        places: the addresses that alloc_graph gave out; empty when only a reservation was asked.
+        inherits: an earlier run on the same allocator left a plan.
+        reserved: this run made a plan.
+        realloc_reason: why the plan in force did not fit, in words.
+    """
 
     tensors: list[Tensor]
     names: list[str]
@@ -123,8 +134,10 @@ class State:
     weighed: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
     no_reuse: list[tuple[int, int, Refusal, int]] = field(default_factory=list)
     reused: dict[int, int] = field(default_factory=dict)
+    plan_reuse: dict[int, int] = field(default_factory=dict)
     lifetimes: dict[int, Lifetime] = field(default_factory=dict)
     places: dict[int, Place] = field(default_factory=dict)
+    inherits: bool = False
     reserved: bool = False
     realloc_reason: str = ""
     ok: bool | None = None

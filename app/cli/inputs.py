@@ -1,0 +1,50 @@
+"""What the commands share: the file argument, the run to look at, finding a tensor by name."""
+
+from __future__ import annotations
+
+import argparse
+
+from ...core.errors import InputError, nearest
+from ...core.files.graph_json import read_graph
+from ...core.log import Run
+from ...core.session import Session, trace
+from ...core.state import State
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """FILE and --run."""
+    parser.add_argument("file", metavar="FILE", help="graph JSON, plain or gzip")
+    parser.add_argument("--run", type=int, default=0, metavar="N", help="which run of a sequence (default 0, the first)")
+
+
+def load(path: str) -> Session:
+    """Read and trace a file."""
+    return trace(read_graph(path))
+
+
+def pick_run(session: Session, number: int) -> Run:
+    """One run of a session.
+
+    Raises:
+        InputError: there is no such run.
+    """
+    if not 0 <= number < len(session.runs):
+        last = len(session.runs) - 1
+        raise InputError(f"--run {number}: the runs of this file are 0 to {last}" if last else f"--run {number}: the file has one run, 0")
+    return session.runs[number]
+
+
+def find_tensor(state: State, wanted: str) -> int:
+    """A tensor id by its name or shown label, or by `#id`.
+
+    Raises:
+        InputError: no tensor has that name.
+    """
+    if wanted in state.names:
+        return state.names.index(wanted)
+    if wanted.startswith("#") and wanted[1:].isdecimal() and int(wanted[1:]) < len(state.names):
+        return int(wanted[1:])
+    labels = [tensor.label for tensor in state.tensors]
+    if wanted and wanted in labels:
+        return labels.index(wanted)
+    raise InputError(f"no tensor is named {wanted!r}{nearest(wanted, state.names)}")

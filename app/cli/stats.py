@@ -1,0 +1,104 @@
+"""Memory and splits of a graph, per device: sizes, peak, who is alive at it, in-place results, copies, causes."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import msgspec
+
+from ...core.check.checker import check
+from ...core.explain.answers import answers
+from ...core.explain.stats import stats
+from ...core.replay import replay
+from ...core.text import bytes_text
+from .inputs import add_file, load, pick_run
+from .table import table
+
+MOST_ROWS = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `galloscope stats`."""
+    add_file(parser)
+    parser.add_argument("--json", action="store_true", help="all numbers as one JSON object on a line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the numbers."""
+    state = replay(pick_run(load(args.file), args.run))
+    numbers = stats(state)
+    if args.json:
+        sys.stdout.buffer.write(msgspec.json.encode(numbers) + b"\n")
+        return 0
+    for sentence in answers(state, check(state)):
+        print(sentence.text)
+    print(f"\n{numbers['nodes']:,} nodes, {numbers['leafs']:,} leafs, {numbers['steps']:,} steps")
+    for part in (_devices(numbers), _peaks(numbers), _splits(numbers), _counts(numbers)):
+        print("\n" + part)
+    return 0
+
+
+def _devices(numbers: dict[str, Any]) -> str:
+    rows = [
+        (
+            one["name"],
+            one["buft"],
+            bytes_text(one["compute_bytes"]),
+            str(len(one["chunks"])),
+            bytes_text(one["peak_live_bytes"]),
+            str(one["peak_step"]),
+            f"{100 * one['fragmentation']:.1f} %",
+            bytes_text(one["sum_bytes"]),
+            f"{one['tensors']:,}",
+        )
+        for one in numbers["devices"]
+    ]
+    head = ("device", "buffer type", "compute", "chunks", "peak live", "at step", "wasted", "sum of tensors", "tensors")
+    return table(head, rows, right=range(2, 9))
+
+
+def _peaks(numbers: dict[str, Any]) -> str:
+    parts = []
+    for one in numbers["devices"]:
+        if not one["at_peak"]:
+            continue
+        rows = [(bytes_text(row["bytes"]), row["tensor"]) for row in one["at_peak"][:MOST_ROWS]]
+        more = len(one["at_peak"]) - len(rows)
+        title = f"alive at the peak of {one['name']} (step {one['peak_step']}, {one['peak_node']})"
+        parts.append(table(("bytes", title), rows, right=(0,)) + (f"\n  and {more:,} more" if more > 0 else ""))
+    return "\n\n".join(parts)
+
+
+def _splits(numbers: dict[str, Any]) -> str:
+    rows = [
+        (
+            str(one["split"]),
+            one["backend"],
+            f"{one['start']}-{one['end'] - 1}" if one["nodes"] else "-",
+            f"{one['nodes']:,}",
+            str(len(one["inputs"])),
+            bytes_text(one["copied_bytes"]),
+            one["reason"] + (f": {one['by']}" if one["by"] else ""),
+        )
+        for one in numbers["splits"]
+    ]
+    shown = sorted(range(len(rows)), key=lambda k: (-numbers["splits"][k]["copied_bytes"], k))[:MOST_ROWS]
+    head = ("split", "device", "nodes", "count", "inputs", "copied", "cut by")
+    more = len(rows) - len(shown)
+    text = table(head, [rows[k] for k in sorted(shown)], right=(0, 3, 4, 5)) if rows else "no splits (no scheduler)"
+    return text + (f"\n  and {more:,} that copy less; --json lists all" if more > 0 else "")
+
+
+def _counts(numbers: dict[str, Any]) -> str:
+    in_place = numbers["in_place"]
+    refused = ", ".join(f"{reason} {count}" for reason, count in in_place["refused"].items()) or "none"
+    causes = ", ".join(f"{cause} {count}" for cause, count in numbers["causes"].items()) or "none"
+    lines = [f"in place: {in_place['hits']} hits; refused: {refused}", f"causes: {causes}"]
+    lines += [
+        f"{one['backend']} refused {one['count']} × {one['op']} ({one['reason']}); they run on "
+        + (", ".join(one["runs_on"]) or "nothing")
+        for one in numbers["refused_ops"]
+    ]
+    return "\n".join(lines)

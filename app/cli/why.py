@@ -1,0 +1,33 @@
+"""Why a tensor is where it is: its device and cause, its memory, who kept it alive, why it was not in place."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+import msgspec
+
+from ...core.explain.why import why
+from ...core.replay import replay
+from .inputs import add_file, find_tensor, load, pick_run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `galloscope why`."""
+    add_file(parser)
+    parser.add_argument("tensor", metavar="TENSOR", help="its name, or #id")
+    parser.add_argument("--json", action="store_true", help="the sentences as one JSON object on a line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the sentences."""
+    state = replay(pick_run(load(args.file), args.run))
+    tensor = find_tensor(state, args.tensor)
+    told = why(state, tensor)
+    if args.json:
+        rows = [{"topic": one.topic, "text": one.text, "tensor": one.tensor, "split": one.split} for one in told]
+        answer = {"tensor": state.names[tensor], "id": tensor, "why": rows}
+        sys.stdout.buffer.write(msgspec.json.encode(answer) + b"\n")
+    else:
+        print("\n".join(one.text for one in told))
+    return 0

@@ -1,0 +1,1 @@
+"""Independent checks of a plan; nothing here shares code with the allocator."""

@@ -1,0 +1,103 @@
+"""Is the plan right? Obvious, slow, and independent of the allocator that made it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from ..state import State
+from .liveness import live_steps
+
+
+class Verdict(Enum):
+    """What can be wrong with a place."""
+
+    OVERLAP = "overlap"
+    OUTSIDE = "outside"
+    MISALIGNED = "misaligned"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that is wrong.
+
+    Attributes:
+        verdict: the kind.
+        tensor: the tensor at fault; for an overlap the one born later.
+        other: the tensor it destroys, -1 unless an overlap.
+        step: the first step at which both must be intact, -1 unless an overlap.
+    """
+
+    verdict: Verdict
+    tensor: int
+    other: int = -1
+    step: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    tensor: int
+    start: int
+    end: int
+    first: int
+    last: int
+
+
+def check(state: State) -> list[Violation]:
+    """All violations of a run's placement, overlaps in order of the step where they strike.
+
+    Two tensors that are needed together must not share bytes. The one excuse is a re-use decision of the plan in
+    force: a child may write over its parent at its own step, the parent's last.
+    """
+    found: list[Violation] = []
+    lanes: dict[tuple[int, int], list[_Box]] = {}
+    live = live_steps(state)
+    for tensor, (buffer, chunk, offset, size) in _places(state).items():
+        shelf = state.buffers[buffer]
+        if offset % shelf.buft.align:
+            found.append(Violation(Verdict.MISALIGNED, tensor))
+        if offset + size > (shelf.chunks[chunk] if chunk < len(shelf.chunks) else 0):
+            found.append(Violation(Verdict.OUTSIDE, tensor))
+        if size and tensor in live:
+            lanes.setdefault((buffer, chunk), []).append(_Box(tensor, offset, offset + size, *live[tensor]))
+    parents = _planned_parents(state)
+    overlaps = [hit for boxes in lanes.values() for hit in _overlaps(boxes, parents)]
+    return found + sorted(overlaps, key=lambda hit: (hit.step, hit.tensor, hit.other))
+
+
+def _places(state: State) -> dict[int, tuple[int, int, int, int]]:
+    """Where everything lies: as alloc_graph placed it, or as planned when only a reservation was asked."""
+    if state.places:
+        return {t: (p.buffer, p.chunk, p.offset, p.size) for t, p in state.places.items()}
+    return {
+        t: (life.buffer, life.chunk, life.offset, state.buffers[life.buffer].buft.alloc_size(state.tensors[t]))
+        for t, life in state.lifetimes.items()
+    }
+
+
+def _planned_parents(state: State) -> dict[int, int]:
+    """Child -> parent by the re-use decisions of the plan in force, which name positions, not tensors."""
+    parents = {}
+    for step, slot in state.plan_reuse.items():
+        if step < state.n_steps:
+            node = state.alloc_nodes[step][0]
+            if slot < len(state.src[node]):
+                parents[node] = state.src[node][slot]
+    return parents
+
+
+def _overlaps(boxes: list[_Box], parents: dict[int, int]) -> list[Violation]:
+    """Sweep over the steps; each newborn is compared with all that are still needed."""
+    found = []
+    needed: list[_Box] = []
+    for box in sorted(boxes, key=lambda one: (one.first, one.tensor)):
+        needed = [old for old in needed if old.last >= box.first]
+        for old in needed:
+            if old.start >= box.end or box.start >= old.end:
+                continue
+            taken_over = parents.get(box.tensor) == old.tensor and old.last == box.first
+            given_over = parents.get(old.tensor) == box.tensor and box.last == old.first
+            if not taken_over and not given_over:
+                found.append(Violation(Verdict.OVERLAP, box.tensor, old.tensor, box.first))
+        needed.append(box)
+    return found

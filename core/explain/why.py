@@ -1,0 +1,240 @@
+"""Why a tensor is where it is, in sentences: device, cause, neighbours, memory, lifetime."""
+
+from __future__ import annotations
+
+from ..dtypes import contiguous
+from ..events import WEIGHT_CAUSES, Cause, Refusal
+from ..op import Op
+from ..state import State
+from ..tensor import Flag
+from ..text import bytes_text, hex_text, shape_text
+from .answers import REFUSAL_WORDS
+from .sentence import Sentence, count, name
+from .usage import current_lifetimes
+
+
+def why(state: State, tensor: int) -> list[Sentence]:
+    """What a person needs to know about one tensor, in reading order."""
+    teller = _Teller(state, tensor)
+    told = [
+        teller.what_it_is(),
+        teller.placed(),
+        *teller.refused(),
+        teller.copied(),
+        teller.memory(),
+        teller.in_place(),
+        *teller.not_in_place(),
+        teller.taken_over(),
+        teller.kept_alive(),
+    ]
+    return [sentence for sentence in told if sentence is not None]
+
+
+class _Teller:
+    """One tensor of a state, asked from several sides."""
+
+    def __init__(self, state: State, tensor: int) -> None:
+        self.state = state
+        self.id = tensor
+        self.tensor = state.tensors[tensor]
+        self.life = current_lifetimes(state).get(tensor)
+
+    def n(self, tensor: int) -> str:
+        return name(self.state.names[tensor])
+
+    def backend(self, number: int) -> str:
+        return self.state.backends[number].name if number >= 0 else "no backend"
+
+    def what_it_is(self) -> Sentence:
+        tensor, state = self.tensor, self.state
+        strided = "" if tensor.nb == contiguous(tensor.dtype, tensor.ne) else f", strides {list(tensor.nb)}"
+        kind = tensor.op.value
+        if tensor.op is Op.NONE:
+            kind = "a weight" if tensor.is_weight else "a leaf"
+            if self.id in state.dependencies:
+                kind = "a dependency node: it keeps its source alive until this place in the order"
+            elif self.id >= state.n_graph:
+                kind = "a scheduler copy"
+            elif state.flags[self.id] & Flag.INPUT:
+                kind = "an input"
+        view = ""
+        if tensor.view_src >= 0:
+            view = f", a view of {self.n(tensor.view_src)} from byte {tensor.view_offs:,}"
+        return Sentence(
+            "what",
+            f"{self.n(self.id)} is {kind}: {tensor.dtype.name} {shape_text(tensor.ne)}, "
+            f"**{bytes_text(tensor.nbytes)}**{strided}{view}.",
+            tensor=tensor.view_src,
+        )
+
+    def placed(self) -> Sentence | None:
+        """Device, pass and cause, with the neighbour, weight or base that decided."""
+        state = self.state
+        cause = state.causes[self.id]
+        if cause is None or not state.passes:
+            return None
+        backend = state.backend_ids[self.id]
+        where = self.backend(backend)
+        by = state.came_from[self.id]
+        text = self._cause(cause, where, by)
+        return Sentence("placed", f"On **{where}** ({cause.value}): {text}.", tensor=by)
+
+    def _cause(self, cause: Cause, where: str, by: int) -> str:
+        state = self.state
+        last = self.backend(len(state.backends) - 1)
+        if cause in WEIGHT_CAUSES:
+            return f"its weight {self.n(by)} lies in {self._buffer_of(by)}, and pass 1 runs an op where its weight is"
+        if cause is Cause.SUP and by >= 0:
+            way = "down" if self._position(by) < self._position(self.id) else "up"
+            return f"pass 2, going {way}, gave it the device of {self.n(by)}, which it supports"
+        words = {
+            Cause.USR: "pinned by the application (ggml_backend_sched_set_tensor_backend)",
+            Cause.DST: f"its bytes already lie in {self._buffer_of(self.id)}, which decides",
+            Cause.INP: f"a graph input starts on the last backend, {last}",
+            Cause.OFF: f"its weight {self.n(by)} is in host memory, but {where} offers to take over such a batch"
+            if by >= 0
+            else "",
+            Cause.SUP: "nothing else decided, so the first backend that supports it",
+            Cause.BEST: self._best(),
+            Cause.UPG: "pass 3 moved it up: a backend of higher priority uses the same buffer type and reads all sources",
+            Cause.VSRC: f"a view follows its base {self.n(by)}" if by >= 0 else "a view follows its base",
+            Cause.CUR: f"pass 4: it had no device of its own, so that of its first user {self.n(by)}" if by >= 0 else "",
+            Cause.CPY: f"a copy of {self.n(by)}, which {where} cannot read where it is" if by >= 0 else "",
+            Cause.LEAF_CPY: "one of the copies of an input, so that several batches can be in flight",
+        }
+        return words[cause]
+
+    def _best(self) -> str:
+        rows = self.state.weighed.get(self.id, [])
+        total = sum(1 for source in self.tensor.src if source >= 0)
+        listed = ", ".join(f"{self.backend(b)} reads {readable} of {total} sources" for b, readable in rows)
+        return f"no neighbour's device could run it; pass 3 took the one that reads most: {listed}"
+
+    def _buffer_of(self, tensor: int) -> str:
+        base = self.state.tensors[tensor].view_src
+        buft = self.state.tensors[base if base >= 0 else tensor].buft
+        return f"a {self.state.bufts[buft].name} buffer" if buft >= 0 else "its buffer"
+
+    def _position(self, tensor: int) -> int:
+        nodes = self.state.nodes
+        return nodes.index(tensor) if tensor in nodes else -1
+
+    def refused(self) -> list[Sentence]:
+        told = []
+        for (tensor, backend), reason in self.state.refused.items():
+            if tensor == self.id:
+                told.append(Sentence("refused", f"Not on **{self.backend(backend)}**: {reason}."))
+        for (tensor, backend), reason in self.state.declined.items():
+            if tensor == self.id:
+                told.append(Sentence("declined", f"**{self.backend(backend)}** does not take it over: {reason}."))
+        return told
+
+    def copied(self) -> Sentence | None:
+        """Where copies of it go, and into which splits."""
+        state = self.state
+        targets = {one.backend for one in state.copies if one.src == self.id and one.tensor != self.id}
+        if not targets:
+            return None
+        entered = [number for number, split in enumerate(state.splits) if self.id in split.inputs]
+        where = ", ".join(self.backend(b) for b in sorted(targets))
+        each = sum(1 for one in state.copies if one.src == self.id and one.tensor != self.id)
+        splits = ", ".join(str(number) for number in entered)
+        into = f" into split {splits}" if entered else ""
+        return Sentence(
+            "copied",
+            f"Copied to {where}{into}: {count(each, 'copy', 'copies')} of {bytes_text(self.tensor.nbytes)}.",
+            split=entered[0] if entered else -1,
+        )
+
+    def memory(self) -> Sentence:
+        state, tensor = self.state, self.tensor
+        if tensor.view_src >= 0:
+            return Sentence("memory", f"It has no bytes of its own: they belong to {self.n(tensor.view_src)}.",
+                            tensor=tensor.view_src)  # fmt: skip
+        if tensor.buft >= 0:
+            usage = "weights" if tensor.is_weight else "other data, such as the KV cache"
+            buft = state.bufts[tensor.buft].name
+            return Sentence("memory", f"Allocated before planning, in a {buft} buffer for {usage}.")
+        life = self.life
+        if life is None:
+            return Sentence("memory", "The plan gives it no place.")
+        buft = state.buffers[life.buffer].buft.name
+        chunk = f" chunk {life.chunk}" if len(state.buffers[life.buffer].chunks) > 1 else ""
+        rounded = f", rounded up from {tensor.nbytes:,}" if life.size != tensor.nbytes else ""
+        return Sentence(
+            "memory",
+            f"At **{hex_text(life.offset)}** of the {buft} compute buffer{chunk}: {life.size:,} bytes{rounded}, "
+            f"from step {life.born} to {'the end' if life.dies >= state.n_steps else f'step {life.dies}'}.",
+        )
+
+    def in_place(self) -> Sentence | None:
+        parent = self.state.reused.get(self.id)
+        if parent is None:
+            return None
+        return Sentence("in_place", f"In place: it took the memory of {self.n(parent)}, whose last reader it is.",
+                        tensor=parent)  # fmt: skip
+
+    def not_in_place(self) -> list[Sentence]:
+        told = []
+        for child, parent, reason, number in self.state.no_reuse:
+            if child != self.id:
+                continue
+            words = REFUSAL_WORDS[reason]
+            if reason is Refusal.CHILDREN:
+                words = f"it has {count(number, 'read')} left, not 1"
+            elif reason is Refusal.VIEWS:
+                words = f"{count(number, 'view')} of it are still in use" if number != 1 else "a view of it is in use"
+            elif reason is Refusal.EXTERNAL:
+                words = self._external(parent)
+            told.append(Sentence("not_in_place", f"Not in the place of {self.n(parent)}: {words}.", tensor=parent))
+        return told
+
+    def _external(self, parent: int) -> str:
+        one = self.state.tensors[parent]
+        if one.view_src >= 0:
+            return "it is a view, and ggml never overwrites through a view"
+        if one.buft >= 0:
+            return "its bytes were allocated before planning"
+        return "the allocator does not own it at that point"
+
+    def taken_over(self) -> Sentence | None:
+        for child, parent in self.state.reused.items():
+            if parent == self.id:
+                return Sentence("taken_over", f"Its memory went to {self.n(child)}, in place.", tensor=child)
+        return None
+
+    def kept_alive(self) -> Sentence | None:
+        """Who needs it last, or why it is never freed."""
+        state, life = self.state, self.life
+        readers = [node for node, _ in state.alloc_nodes if self.id in state.src[node]]
+        through = [t for t in range(len(state.tensors)) if state.tensors[t].view_src == self.id and t < state.n_graph]
+        if life is None:
+            if not readers:
+                return None
+            return Sentence("readers", f"Read by {self._listed(readers)}.", tensor=readers[0])
+        if life.kept or (state.flags[self.id] & Flag.OUTPUT and life.dies >= state.n_steps):
+            return Sentence("kept", "Never freed: it is flagged OUTPUT.")
+        if not readers and not through:
+            return Sentence("kept", "Nothing reads it, and only a read can free: it stays to the end.")
+        if life.dies >= state.n_steps and not life.freed and self.id not in state.reused.values():
+            hidden = " (a view of it that nothing uses up keeps it)" if through else ""
+            return Sentence("kept", f"Read by {self._listed(readers)}; it stays to the end{hidden}.")
+        last = state.alloc_nodes[min(life.dies, state.n_steps) - 1][0] if life.dies else -1
+        read = f"Read by {self._listed(readers)}" if readers else f"Read through {count(len(through), 'view')}"
+        until = f"; kept alive until {self._reader(last)} (step {life.dies - 1}) ran" if life.freed and last >= 0 else ""
+        return Sentence("readers", f"{read}{until}.", tensor=last)
+
+    def _reader(self, tensor: int) -> str:
+        """A reader's name; a dependency node stands for the copy made right after it."""
+        state = self.state
+        if tensor in state.dependencies:
+            step = next(step for step, (node, _) in enumerate(state.alloc_nodes) if node == tensor)
+            after = state.alloc_nodes[step + 1][0] if step + 1 < state.n_steps else -1
+            if any(one.tensor == after and one.src == self.id for one in state.copies):
+                return f"its copy {self.n(after)}"
+        return self.n(tensor)
+
+    def _listed(self, tensors: list[int]) -> str:
+        shown = ", ".join(self._reader(t) for t in tensors[:3])
+        more = len(tensors) - 3
+        return shown + (f" and {more:,} more" if more > 0 else "") if tensors else "nothing directly"
