@@ -49,61 +49,76 @@ def build_forward(graph: Graph, order: Order, record: Callable[[Event], object])
 
     The caller guarantees that sources form no cycle (the file reader shows the path of one).
     """
-    tensors = graph.tensors
-    visited = bytearray(len(tensors))
-    computed = bytearray(len(tensors))
-    nodes: list[int] = []
-    leafs: list[int] = []
-    backwards = order is Order.RIGHT_TO_LEFT
+    builder = _Builder(graph, order is Order.RIGHT_TO_LEFT, record)
     for root in graph.roots:
-        compute = root.compute
-        top = root.tensor
-        if visited[top]:
-            if compute:
-                _mark(graph, top, computed, record)
-            continue
-        visited[top] = 1
-        stack = [(top, _slots(tensors[top].src, backwards), -1, -1)]
-        while stack:
-            tensor, slots, parent, via = stack[-1]
-            src = tensors[tensor].src
-            for slot in slots:
-                source = src[slot]
+        builder.add(root.tensor, root.compute)
+    return Built(builder.nodes, builder.leafs, name_all(graph, builder.nodes, builder.leafs))
+
+
+class _Builder:
+    """The walk's state: what is listed, and from where COMPUTE has been passed on already."""
+
+    def __init__(self, graph: Graph, backwards: bool, record: Callable[[Event], object]) -> None:
+        tensors = graph.tensors
+        self.src = [tensor.src[::-1] for tensor in tensors] if backwards else [tensor.src for tensor in tensors]
+        self.backwards = backwards
+        self.tensors = tensors
+        self.record = record
+        self.has_op = bytearray(tensor.op is not Op.NONE for tensor in tensors)
+        self.leaf = bytearray(is_leaf(tensor.op, tensor.flags) for tensor in tensors)
+        self.visited = bytearray(len(tensors))
+        self.passed_on = bytearray(len(tensors))
+        self.nodes: list[int] = []
+        self.leafs: list[int] = []
+
+    def add(self, root: int, compute: bool) -> None:
+        """List the root and what it reaches; or, when it is listed, pass the COMPUTE flag on."""
+        if self.visited[root]:
+            if compute and not self.passed_on[root]:
+                self._mark(root)
+            return
+        srcs, visited, passed_on = self.src, self.visited, self.passed_on
+        visited[root] = 1
+        path, cursors = [root], [0]
+        reached_by = [(-1, -1)]
+        while path:
+            tensor = path[-1]
+            src = srcs[tensor]
+            cursor, n_src = cursors[-1], len(src)
+            while cursor < n_src:
+                source = src[cursor]
+                cursor += 1
                 if source < 0:
                     continue
                 if not visited[source]:
                     visited[source] = 1
-                    stack.append((source, _slots(tensors[source].src, backwards), tensor, slot))
+                    cursors[-1] = cursor
+                    path.append(source)
+                    cursors.append(0)
+                    reached_by.append((tensor, n_src - cursor if self.backwards else cursor - 1))
                     break
-                if compute and not computed[source]:
-                    _mark(graph, source, computed, record)
+                if compute and not passed_on[source]:
+                    self._mark(source)
             else:
-                stack.pop()
-                node = tensors[tensor]
-                runs = compute and node.op is not Op.NONE
-                computed[tensor] |= runs
-                leaf = is_leaf(node.op, node.flags)
-                (leafs if leaf else nodes).append(tensor)
-                record(Visit(tensor, leaf, runs, parent, via))
-    return Built(nodes, leafs, name_all(graph, nodes, leafs))
+                path.pop()
+                cursors.pop()
+                self._list(tensor, compute, *reached_by.pop())
 
+    def _list(self, tensor: int, compute: bool, parent: int, slot: int) -> None:
+        leaf = bool(self.leaf[tensor])
+        (self.leafs if leaf else self.nodes).append(tensor)
+        if compute:
+            self.passed_on[tensor] = 1
+        self.record(Visit(tensor, leaf, compute and bool(self.has_op[tensor]), parent, slot))
 
-def _slots(src: tuple[int, ...], backwards: bool) -> object:
-    slots = range(len(src))
-    return iter(reversed(slots) if backwards else slots)
-
-
-def _mark(graph: Graph, top: int, computed: bytearray, record: Callable[[Event], object]) -> None:
-    """Set COMPUTE on a tensor listed earlier and on its sources that lack it, slots 0..9 whatever the order."""
-    tensors = graph.tensors
-    stack = [top]
-    seen = set()
-    while stack:
-        tensor = stack.pop()
-        if computed[tensor] or tensor in seen:
-            continue
-        seen.add(tensor)
-        if tensors[tensor].op is not Op.NONE:
-            computed[tensor] = 1
-            record(MarkCompute(tensor))
-        stack.extend(source for source in reversed(tensors[tensor].src) if source >= 0)
+    def _mark(self, top: int) -> None:
+        """Set COMPUTE on a tensor listed earlier and on its sources that lack it, slots 0..9 whatever the order."""
+        stack = [top]
+        while stack:
+            tensor = stack.pop()
+            if self.passed_on[tensor]:
+                continue
+            self.passed_on[tensor] = 1
+            if self.has_op[tensor]:
+                self.record(MarkCompute(tensor))
+            stack.extend(source for source in reversed(self.tensors[tensor].src) if source >= 0)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from .allocator.gallocr import Gallocr
-from .columns import Columns, prepare
+from .columns import Columns, Record, prepare
 from .errors import GgmlAbort
 from .events import Abort, AllocGraph, Begin, Done, Stage
 from .graph import Mode, Problem, Request
 from .log import Run
 from .scheduler.scheduler import Scheduler
+from .scheduler.split import Splitter
 
 
 @dataclass(slots=True)
@@ -26,7 +28,7 @@ def trace(problem: Problem) -> Session:
 
     Where real ggml would abort, the run's log ends with its text; nothing is raised.
     """
-    planner = _Sched(problem) if problem.config.mode is Mode.SCHED else _Galloc(problem)
+    planner = planner_for(problem)
     runs: list[Run] = []
     for request in problem.requests:
         run = Run(problem, request, previous=runs[-1] if runs else None)
@@ -35,11 +37,29 @@ def trace(problem: Problem) -> Session:
         try:
             record(Begin(Stage.BUILD))
             columns = prepare(request.graph, problem.config.order, record)
-            record(Done(planner.run(columns, request, run)))
+            record(Done(planner.run(columns, request, record)))
         except GgmlAbort as error:
             record(Abort(str(error)))
             break
     return Session(problem, runs)
+
+
+class Planner(Protocol):
+    """What plans the runs of a problem, one after another."""
+
+    gallocr: Gallocr
+
+    @property
+    def splitter(self) -> Splitter | None:
+        """The last split, None where there is no scheduler."""
+
+    def run(self, columns: Columns, request: Request, record: Record) -> bool:
+        """Plan one graph; what alloc_graph or reserve returned."""
+
+
+def planner_for(problem: Problem) -> Planner:
+    """The scheduler, or the bare allocator, with nothing planned yet."""
+    return _Sched(problem) if problem.config.mode is Mode.SCHED else _Galloc(problem)
 
 
 class _Sched:
@@ -47,9 +67,13 @@ class _Sched:
 
     def __init__(self, problem: Problem) -> None:
         self.scheduler = Scheduler(problem)
+        self.gallocr = self.scheduler.gallocr
 
-    def run(self, columns: Columns, request: Request, run: Run) -> bool:
-        record = run.events.append
+    @property
+    def splitter(self) -> Splitter | None:
+        return self.scheduler.splitter
+
+    def run(self, columns: Columns, request: Request, record: Record) -> bool:
         if request.reserve:
             self.scheduler.reserve(columns, record)
         else:
@@ -60,11 +84,12 @@ class _Sched:
 class _Galloc:
     """Mode galloc: one allocator for all runs, buffers chosen by `buffer_id`."""
 
+    splitter = None
+
     def __init__(self, problem: Problem) -> None:
         self.gallocr = Gallocr(problem.bufts, [backend.buft for backend in problem.backends])
 
-    def run(self, columns: Columns, request: Request, run: Run) -> bool:
-        record = run.events.append
+    def run(self, columns: Columns, request: Request, record: Record) -> bool:
         gallocr = self.gallocr
         several = len(gallocr.bufts) > 1
         nodes, leafs = tuple(columns.nodes), tuple(columns.leafs)

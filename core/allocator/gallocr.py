@@ -118,35 +118,39 @@ class Gallocr:
             GgmlAbort: where real ggml asserts.
         """
         placed: dict[int, Slot] = {}
-        view_src, buft = columns.view_src, columns.buft
-
-        def init(tensor: int, slot: Slot | None) -> None:
-            if view_src[tensor] >= 0 or buft[tensor] >= 0:
-                return
-            if tensor in placed:
-                if not self._chunk_size(placed[tensor]):
-                    raise GgmlAbort("ggml-backend.cpp: GGML_ASSERT(tensor->buffer == NULL) failed")
-                return
-            if slot is None:
-                raise GgmlAbort("ggml-alloc.c: galloc->buffers[-1] is read: the leaf had no place in the plan in force")
-            size = alloc_size(self.bufts[slot[0]], columns.tensors[tensor])
-            if slot[2] + size > self._chunk_size(slot):
-                raise GgmlAbort(_OUT_OF_BOUNDS)
-            placed[tensor] = slot
-            record(Place(tensor, self.first[slot[0]], slot[1], slot[2], size))
-
+        # Done: views, external tensors, and what has its address. A tensor in an empty buffer keeps data == NULL, so
+        # ggml tries to give it an address again, and asserts.
+        done = bytearray(view >= 0 or buft >= 0 for view, buft in zip(columns.view_src, columns.buft, strict=True))
+        src = columns.src
         for leaf, slot in zip(leafs, self.leaf_slots, strict=True):
-            init(leaf, slot)
+            if not done[leaf]:
+                done[leaf] = self._init(columns, leaf, slot, placed, record)
         for node, (slot, src_slots) in zip(nodes, self.node_slots, strict=True):
-            for j, source in enumerate(columns.src[node]):
-                if source >= 0:
-                    init(source, src_slots[j] if j < len(src_slots) else None)
-            init(node, slot)
+            for j, source in enumerate(src[node]):
+                if source >= 0 and not done[source]:
+                    planned = src_slots[j] if j < len(src_slots) else None
+                    done[source] = self._init(columns, source, planned, placed, record)
+            if not done[node]:
+                done[node] = self._init(columns, node, slot, placed, record)
         return placed
 
-    def _chunk_size(self, slot: Slot) -> int:
-        real = self.real[slot[0]]
-        return real[slot[1]] if real is not None and slot[1] < len(real) else 0
+    def _init(
+        self, columns: Columns, tensor: int, slot: Slot | None, placed: dict[int, Slot], record: Record
+    ) -> bool:
+        """ggml_gallocr_init_tensor for a tensor with bytes of its own; true when its data pointer is set now."""
+        if tensor in placed:
+            raise GgmlAbort("ggml-backend.cpp: GGML_ASSERT(tensor->buffer == NULL) failed")
+        if slot is None:
+            raise GgmlAbort("ggml-alloc.c: galloc->buffers[-1] is read: the leaf had no place in the plan in force")
+        buffer, chunk, offset, _ = slot
+        size = alloc_size(self.bufts[buffer], columns.tensors[tensor])
+        real = self.real[buffer] or ()
+        capacity = real[chunk] if chunk < len(real) else 0
+        if offset + size > capacity:
+            raise GgmlAbort(_OUT_OF_BOUNDS)
+        placed[tensor] = slot
+        record(Place(tensor, self.first[buffer], chunk, offset, size))
+        return capacity > 0
 
 
 _OUT_OF_BOUNDS = (

@@ -96,6 +96,8 @@ def _backend(doc: BackendDoc, index: dict[str, int], hosts: frozenset[int]) -> B
         offload = None
     else:
         offload = frozenset(doc.offload)
+    if not 0 <= doc.offload_min_batch <= MAX_SIZE:
+        raise InputError(f"{where}: offload_min_batch {doc.offload_min_batch} is not between 0 and 2^53 rows")
     is_async = kind == "gpu" if doc.is_async is None else doc.is_async
     return Backend(
         name=doc.name,

@@ -84,7 +84,9 @@ def _next_graph(doc: GraphDoc, run: RunDoc, devices: Devices, top: Graph) -> Gra
         return top
     tensors = doc.tensors if run.tensors is None else run.tensors
     outputs = doc.outputs if run.outputs is None else run.outputs
-    return _graph(tensors, outputs, devices, doc.alloc_deps)
+    names = {tensor.name for tensor in tensors}
+    deps = [pair for pair in doc.alloc_deps if names.issuperset(pair)]  # the others speak of the top-level graph
+    return _graph(tensors, outputs, devices, deps)
 
 
 def _graph(

@@ -9,6 +9,9 @@ from ..tensor import MAX_DIMS, MAX_NAME, MAX_OP_PARAMS, MAX_SRC, Flag, Tensor
 from .backends_json import MAX_SIZE, Devices
 from .graph_schema import TensorDoc
 
+MAX_LAYERS = 10_000
+"""More than any model has, and what the digits of a layer in a name can say."""
+
 _FLAGS = {name.lower(): int(flag) for name, flag in Flag.__members__.items()}
 
 
@@ -20,6 +23,7 @@ class Tensors:
         self.docs = docs
         self.devices = devices
         self.index: dict[str, int] = {}
+        self.contiguous: dict[tuple[int, Shape], tuple[Shape, int]] = {}
         for i, doc in enumerate(docs):
             if not doc.name:
                 continue
@@ -123,42 +127,61 @@ class Tensors:
     def _tensor(self, i: int, src: tuple[int, ...], base_id: int, built: list[Tensor | None]) -> Tensor:
         doc = self.docs[i]
         base = built[base_id] if base_id >= 0 else None
-        first = built[src[0]] if src and src[0] >= 0 else None
-        dtype = self._dtype(i, doc, base)
-        ne = self._shape(i, doc, base or first)
-        if dtype.block > 1 and ne[0] % dtype.block:
-            raise InputError(
-                f"{self._at(i)}: ne[0] is {ne[0]}, a row of {dtype.name} is a multiple of {dtype.block} elements"
-            )
-        permuted = None
-        if doc.op in (Op.PERMUTE, Op.TRANSPOSE) and doc.ne is None and doc.nb is None and first is not None:
-            ne, permuted = _permuted(self._axes(i, doc), first)
-        nb = permuted or self._strides(i, doc, dtype, ne, base)
-        size = nbytes(dtype, ne, nb)
-        if size > MAX_SIZE:
-            raise InputError(f"{self._at(i)}: {size} bytes is more than 2^53, no memory holds it")
+        dtype, ne, nb, size = self._layout(i, doc, src, base, built)
         view_src, view_offs = -1, 0
         if base is not None:
             view_src = base.view_src if base.view_src >= 0 else base_id
             view_offs = doc.view_offs + base.view_offs
             if not 0 <= view_offs <= MAX_SIZE:
                 raise InputError(f"{self._at(i)}: view_offs {doc.view_offs} is not between 0 and 2^53 bytes")
-        buft, is_weight = self._buffer(i, doc)
-        pin = -1
-        if doc.pin is not None:
-            backends = self.devices.backend_index
-            pin = backends.get(doc.pin, -1)
-            if pin < 0:
-                raise InputError(f"{self._at(i)}: pin: no backend is named {doc.pin!r}{nearest(doc.pin, backends)}")
+        buft, is_weight = (-1, False) if doc.weight_of is None and doc.alloc_in is None else self._buffer(i, doc)
+        pin = -1 if doc.pin is None else self._pin(i, doc.pin)
         if doc.buffer_id and not 0 <= doc.buffer_id < len(self.devices.backends):
             raise InputError(f"{self._at(i)}: buffer_id {doc.buffer_id}, there are {len(self.devices.backends)} buffers")
-        params, data = self._words(i, doc)
+        if doc.layer is not None and not 0 <= doc.layer < MAX_LAYERS:
+            raise InputError(f"{self._at(i)}: layer {doc.layer} is not between 0 and {MAX_LAYERS - 1}")
+        params, data = self._words(i, doc) if doc.op_params or doc.data is not None else ((), None)
         return Tensor(
             doc.name, doc.op, dtype, ne, nb, src, size, view_src, view_offs,
             sum({_FLAGS[flag] for flag in doc.flags}) if doc.flags else 0,
             params, buft, is_weight, pin, doc.buffer_id, data,
             -1 if doc.layer is None else doc.layer, doc.label,
         )  # fmt: skip
+
+    def _pin(self, i: int, name: str) -> int:
+        backends = self.devices.backend_index
+        if name not in backends:
+            raise InputError(f"{self._at(i)}: pin: no backend is named {name!r}{nearest(name, backends)}")
+        return backends[name]
+
+    def _layout(
+        self, i: int, doc: TensorDoc, src: tuple[int, ...], base: Tensor | None, built: list[Tensor | None]
+    ) -> tuple[DType, Shape, Shape, int]:
+        """Type, ne, nb and bytes; most tensors are contiguous and share few shapes, so those are remembered."""
+        first = built[src[0]] if src and src[0] >= 0 else None
+        dtype = self._dtype(i, doc, base)
+        ne = self._shape(i, doc, base or first)
+        if doc.nb is None and (base is None or doc.ne is not None):
+            known = self.contiguous.get((dtype.id, ne))
+            if known is None:
+                nb = contiguous(dtype, ne)
+                known = self.contiguous[dtype.id, ne] = nb, self._checked_size(i, dtype, ne, nb)
+            return dtype, ne, *known
+        if doc.op in (Op.PERMUTE, Op.TRANSPOSE) and doc.ne is None and doc.nb is None and first is not None:
+            ne, nb = _permuted(self._axes(i, doc), first)
+        else:
+            nb = self._strides(i, doc, dtype, ne, base)
+        return dtype, ne, nb, self._checked_size(i, dtype, ne, nb)
+
+    def _checked_size(self, i: int, dtype: DType, ne: Shape, nb: Shape) -> int:
+        if dtype.block > 1 and ne[0] % dtype.block:
+            raise InputError(
+                f"{self._at(i)}: ne[0] is {ne[0]}, a row of {dtype.name} is a multiple of {dtype.block} elements"
+            )
+        size = nbytes(dtype, ne, nb)
+        if size > MAX_SIZE:
+            raise InputError(f"{self._at(i)}: {size} bytes is more than 2^53, no memory holds it")
+        return size
 
     def _dtype(self, i: int, doc: TensorDoc, base: Tensor | None) -> DType:
         if doc.type is None:
@@ -174,15 +197,16 @@ class Tensors:
             return like.ne if like is not None else (1, 1, 1, 1)
         if not 1 <= len(ne) <= MAX_DIMS:
             raise InputError(f"{self._at(i)}: ne has {len(ne)} dimensions, ggml has 1 to {MAX_DIMS}")
-        for value in ne:
-            if not 0 <= value <= MAX_SIZE:
-                raise InputError(f"{self._at(i)}: ne {ne}: {value} is not between 0 and 2^53")
+        if min(ne) < 0 or max(ne) > MAX_SIZE:
+            bad = next(value for value in ne if not 0 <= value <= MAX_SIZE)
+            raise InputError(f"{self._at(i)}: ne {ne}: {bad} is not between 0 and 2^53")
         n0, n1, n2, n3 = (*ne, 1, 1, 1)[:MAX_DIMS]
         return n0, n1, n2, n3
 
     def _strides(self, i: int, doc: TensorDoc, dtype: DType, ne: Shape, base: Tensor | None) -> Shape:
         if doc.nb is None:
-            return base.nb if base is not None and doc.ne is None else contiguous(dtype, ne)
+            assert base is not None, "a tensor without base and strides is contiguous"
+            return base.nb
         nb = list(doc.nb)
         if not 1 <= len(nb) <= MAX_DIMS:
             raise InputError(f"{self._at(i)}: nb has {len(nb)} strides, ggml has 1 to {MAX_DIMS}")
@@ -204,15 +228,12 @@ class Tensors:
 
     def _buffer(self, i: int, doc: TensorDoc) -> tuple[int, bool]:
         name = doc.weight_of if doc.weight_of is not None else doc.alloc_in
-        if name is None:
-            return -1, False
         if doc.weight_of is not None and doc.alloc_in is not None:
             raise InputError(f"{self._at(i)}: weight_of and alloc_in exclude each other")
-        found = self.devices.buft_index.get(name, -1)
-        if found < 0:
-            hint = nearest(name, self.devices.buft_index)
-            raise InputError(f"{self._at(i)}: {name!r} is not a buffer type of this file{hint}")
-        return found, doc.weight_of is not None
+        index = self.devices.buft_index
+        if name is None or name not in index:
+            raise InputError(f"{self._at(i)}: {name!r} is not a buffer type of this file{nearest(name or '', index)}")
+        return index[name], doc.weight_of is not None
 
     def _words(self, i: int, doc: TensorDoc) -> tuple[tuple[int, ...], tuple[int, ...] | None]:
         """op_params and data as int32."""

@@ -10,6 +10,8 @@ from ..op import NO_WEIGHT_OPS, VIEW_OPS
 from ..tensor import Flag
 from .backends import Backends
 
+_INPUT = int(Flag.INPUT)
+
 
 class Assignment:
     """Backend ids and causes per tensor id while the passes run."""
@@ -94,7 +96,7 @@ class Assignment:
                 )
             base = columns.view_src[tensor]
             self.set(tensor, found, Cause.DST, base)
-        elif columns.flags[tensor] & Flag.INPUT:
+        elif columns.flags[tensor] & _INPUT:
             self.set(tensor, backends.last, Cause.INP)
         elif columns.op[tensor] not in NO_WEIGHT_OPS:
             for slot, source in enumerate(columns.src[tensor]):

@@ -23,7 +23,7 @@ class Scheduler:
         self.gallocr = Gallocr(problem.bufts, [backend.buft for backend in problem.backends])
         self.cur_copy = 0
         self.next_copy = 0
-        self.stale_backend = 0
+        self.splitter: Splitter | None = None
         self.node_ids: list[int] = []
         self.leaf_ids: list[int] = []
         self.prev_node_ids: list[int] = []
@@ -64,9 +64,9 @@ class Scheduler:
         backends = Backends(self.backends, self.bufts, columns, record)
         assignment = Assignment(backends, op_offload=self.config.op_offload)
         assignment.run(pins_lost=self.config.direct)
-        splitter = Splitter(assignment, self.config.n_copies, self.cur_copy, self.stale_backend)
+        stale_backend = self.splitter.splits[0].backend if self.splitter is not None else 0
+        splitter = self.splitter = Splitter(assignment, self.config.n_copies, self.cur_copy, stale_backend)
         graph = splitter.run()
-        self.stale_backend = splitter.splits[0].backend
         self.node_ids, self.prev_node_ids = self.prev_node_ids, self.node_ids
         self.leaf_ids, self.prev_leaf_ids = self.prev_leaf_ids, self.leaf_ids
         self.node_ids[: len(graph.node_buffers)] = graph.node_buffers
