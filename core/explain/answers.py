@@ -54,7 +54,7 @@ def _violation(state: State, violations: list[Violation]) -> Sentence | None:
     why = "" if state.reserved else " The plan was made for another graph and kept: ggml compares counts and sizes, not the wiring."
     return Sentence(
         "hazard",
-        f"**{name(state.names[hit.tensor])} overwrites {name(state.names[hit.other])}** at step {hit.step}, "
+        f"{name(state.names[hit.tensor])} **overwrites** {name(state.names[hit.other])} at step {hit.step}, "
         f"while it is still needed.{why}",
         tensor=hit.tensor,
         alarm=True,

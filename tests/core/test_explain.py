@@ -22,7 +22,7 @@ def state_of(case: str, run: int = 0) -> State:
 
 
 WHY = [
-    ("s_1wgt", "a", "its weight w lies in a CUDA0 buffer"),
+    ("s_1wgt", "a", "its weight w0 lies in a CUDA0 buffer"),
     ("s_1inp", "x", "a graph input starts on the last backend, CPU"),
     ("s_1off", "a", "but CUDA0 offers to take over such a batch"),
     ("s_p2_unsupported_skip", "a", "pass 2, going down, gave it the device of m"),
@@ -36,9 +36,9 @@ WHY = [
     ("a_refuse_two_children", "b", "it has 2 reads left, not 1"),
     ("a_refuse_output", "b", "it is an output"),
     ("a_refuse_layout", "b", "its shape or strides differ"),
-    ("a_view_parent", "b", "it is a view, and ggml never overwrites through a view"),
-    ("a_unused_node", "u", "only a read can free: it stays to the end"),
-    ("a_output_kept", "a", "Never freed: it is flagged OUTPUT"),
+    ("a_view_parent", "n", "it is a view, and ggml never overwrites through a view"),
+    ("a_unused_node", "a", "only a read can free: it stays to the end"),
+    ("a_output_kept", "b", "Never freed: it is flagged OUTPUT"),
     (GEMMA, "result_output", "On GPU1 (1.wgt0)"),
     (GEMMA, "l_out-9", "its copy GPU1#l_out-9#0"),
 ]
