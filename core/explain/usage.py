@@ -6,7 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..check.liveness import live_steps
+from ..op import Op
 from ..state import Lifetime, State
+from ..tensor import Flag
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,20 @@ def step_node(state: State, step: int) -> int:
         if tensor < state.n_graph:
             return tensor
     return -1
+
+
+def kind_of(state: State, tensor: int) -> str:
+    """The op of a tensor, or what it is when nothing computes it."""
+    one = state.tensors[tensor]
+    if one.op is not Op.NONE:
+        return one.op.value
+    if tensor in state.dependencies:
+        return "dependency node"
+    if tensor >= state.n_graph:
+        return "scheduler copy"
+    if one.is_weight:
+        return "weight"
+    return "input" if state.flags[tensor] & Flag.INPUT else "leaf"
 
 
 def device_name(state: State, usage_of: Usage) -> str:

@@ -10,7 +10,7 @@ from ..tensor import Flag
 from ..text import bytes_text, hex_text, shape_text
 from .answers import REFUSAL_WORDS
 from .sentence import Sentence, count, name
-from .usage import current_lifetimes
+from .usage import current_lifetimes, kind_of
 
 
 def why(state: State, tensor: int) -> list[Sentence]:
@@ -48,15 +48,11 @@ class _Teller:
     def what_it_is(self) -> Sentence:
         tensor, state = self.tensor, self.state
         strided = "" if tensor.nb == contiguous(tensor.dtype, tensor.ne) else f", strides {list(tensor.nb)}"
-        kind = tensor.op.value
+        kind = kind_of(state, self.id)
         if tensor.op is Op.NONE:
-            kind = "a weight" if tensor.is_weight else "a leaf"
+            kind = f"an {kind}" if kind == "input" else f"a {kind}"
             if self.id in state.dependencies:
-                kind = "a dependency node: it keeps its source alive until this place in the order"
-            elif self.id >= state.n_graph:
-                kind = "a scheduler copy"
-            elif state.flags[self.id] & Flag.INPUT:
-                kind = "an input"
+                kind += ", which keeps its source alive until this place in the order"
         view = ""
         if tensor.view_src >= 0:
             view = f", a view of {self.n(tensor.view_src)} from byte {tensor.view_offs:,}"

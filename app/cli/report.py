@@ -1,0 +1,66 @@
+"""Write a report to take away: .svg (a picture for an issue), .html (the page in one file), .gv (for graphviz).
+
+A name ending in .gv.svg is the graph drawn by the graphviz that is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from ...core.errors import InputError
+from ...core.replay import replay
+from ...core.state import State
+from .inputs import add_file, load, pick_run
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `galloscope report`."""
+    add_file(parser)
+    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="report.svg, report.html, graph.gv or graph.gv.svg")
+    parser.add_argument("--force", action="store_true", help="replace OUT when it exists")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Write one file."""
+    out = Path(args.output)
+    if out.is_dir() or not out.parent.is_dir():
+        raise InputError(f"{out}: not a place for a file")
+    _kind(out)
+    session = load(args.file)
+    state = replay(pick_run(session, args.run))
+    text = _render(_kind(out), state, session.problem.about, session.problem.meta, Path(args.file).name)
+    try:
+        with open(out, "w" if args.force else "x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise InputError(f"{out}: exists; choose another name or say --force") from None
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror or error})") from None
+    print(f"{os.fspath(out)}: {len(text.encode()):,} bytes")
+    return 0
+
+
+def _kind(out: Path) -> str:
+    """What to write, by the ending of the name."""
+    for kind in (".gv.svg", ".svg", ".html", ".gv"):
+        if out.name.endswith(kind):
+            return kind
+    raise InputError(f"{out}: end the name in .svg, .html, .gv or .gv.svg")
+
+
+def _render(kind: str, state: State, title: str, meta: dict[str, object], source: str) -> str:
+    # Each writer is imported when it is wanted: the pictures need numpy, the others do not.
+    if kind == ".svg":
+        from ..report.picture import report_svg
+
+        return report_svg(state, title, meta, source)
+    if kind == ".html":
+        from ..report.html import report_html
+
+        return report_html(state, title, meta, source)
+    from ..report.gv import graph_gv, render_svg
+
+    text = graph_gv(state, title or source)
+    return text if kind == ".gv" else render_svg(text)

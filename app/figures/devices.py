@@ -1,0 +1,77 @@
+"""Totals per device: what the plan needs, and what was allocated before it (weights, KV cache) as far as the graph shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...core.explain.stats import stats
+from ...core.explain.usage import usage
+from ...core.state import State
+from . import palette
+from .palette import Hue
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceTotals:
+    """One row: bytes of the compute buffer, of other data such as the KV cache, and of weights.
+
+    Attributes:
+        name: the devices that share the buffer, or the buffer type that no device owns.
+        hue: the device's colour.
+        compute: planned bytes.
+        live: most bytes alive at once.
+        kept: bytes of data allocated before planning that is no weight.
+        weights: bytes of weights that this graph reads.
+        peak_step: where `live` is reached, -1 without a compute buffer.
+        buffer: id of the compute buffer, -1 for none.
+    """
+
+    name: str
+    hue: Hue
+    compute: int
+    live: int
+    kept: int
+    weights: int
+    peak_step: int
+    buffer: int
+
+    @property
+    def total(self) -> int:
+        """Everything together."""
+        return self.compute + self.kept + self.weights
+
+
+def device_totals(state: State) -> list[DeviceTotals]:
+    """A row for each compute buffer, then one for each further buffer type that holds data of the graph."""
+    hues = [hue for hue, _ in palette.device_hues([backend.type for backend in state.backends])]
+    before = _before_planning(state)
+    numbers = stats(state)["devices"]
+    rows = []
+    owned: set[int] = set()
+    for one, device in zip(usage(state), numbers, strict=True):
+        bufts = {state.backends[b].buft for b in one.backends}
+        owned |= bufts
+        kept = sum(before.get(b, (0, 0))[0] for b in bufts)
+        weights = sum(before.get(b, (0, 0))[1] for b in bufts)
+        step = one.peak_step if one.peak else -1
+        rows.append(
+            DeviceTotals(device["name"], hues[one.backends[0]], one.size, one.peak, kept, weights, step, one.buffer)
+        )
+    for buft, (kept, weights) in before.items():
+        if buft not in owned:
+            rows.append(DeviceTotals(state.bufts[buft].name, palette.CPU_HUE, 0, 0, kept, weights, -1, -1))
+    return rows
+
+
+def _before_planning(state: State) -> dict[int, tuple[int, int]]:
+    """Per buffer type (other data, weights), views not counted again."""
+    found: dict[int, tuple[int, int]] = {}
+    for tensor in state.tensors[: state.n_graph]:
+        if tensor.buft >= 0 and tensor.view_src < 0:
+            kept, weights = found.get(tensor.buft, (0, 0))
+            if tensor.is_weight:
+                weights += tensor.nbytes
+            else:
+                kept += tensor.nbytes
+            found[tensor.buft] = (kept, weights)
+    return found

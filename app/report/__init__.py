@@ -1,0 +1,1 @@
+"""Reports to take away: files that open without galloscope."""
