@@ -28,7 +28,7 @@ def is_leaf(op: Op, flags: int) -> bool:
 
 
 def name_all(graph: Graph, nodes: list[int], leafs: list[int]) -> list[str]:
-    """Every tensor's name; unnamed ones get ggml's `node_%d` / `leaf_%d`, made unique with `~2`, or `#id` if unlisted."""
+    """Every tensor's name; unnamed ones get ggml's `node_%d` / `leaf_%d`, unique by `~2`, or `#id` when not listed."""
     names = [tensor.name for tensor in graph.tensors]
     if all(names):
         return names

@@ -67,7 +67,7 @@ def prepare(graph: Graph, order: Order, record: Record) -> Columns:
 
 
 def copy_of(source: Tensor, name: str, *, pipelined: bool) -> Tensor:
-    """A scheduler copy: same shape and strides, no op (ggml_dup_tensor_layout). Pipelined ones are never overwritten."""
+    """A scheduler copy: same shape and strides, no op (ggml_dup_tensor_layout); never overwritten if pipelined."""
     return Tensor(
         name=name,
         op=Op.NONE,

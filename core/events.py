@@ -7,7 +7,7 @@ in a decision record are the subset that real ggml's recording hooks print; see 
 from __future__ import annotations
 
 from enum import Enum
-from typing import NamedTuple, Union
+from typing import NamedTuple, TypeAlias
 
 
 class Stage(str, Enum):
@@ -229,10 +229,10 @@ class AllocGraph(NamedTuple):
 
 
 class IdsChanged(NamedTuple):
-    """backend_ids_changed: `what` at position `index` of the allocation graph moved to another buffer type."""
+    """backend_ids_changed: `what` at `position` of the allocation graph moved to another buffer type."""
 
     what: str
-    index: int
+    position: int
     old: int
     new: int
 
@@ -332,12 +332,12 @@ class Reuse(NamedTuple):
 
 
 class NoReuse(NamedTuple):
-    """In place refused. `count`: children or views of the parent where that is the reason, else 0."""
+    """In place refused. `number`: children or views of the parent where that is the reason, else 0."""
 
     child: int
     parent: int
     reason: Refusal
-    count: int
+    number: int
 
 
 class FreeExtra(NamedTuple):
@@ -484,10 +484,11 @@ class Abort(NamedTuple):
     message: str
 
 
-Event = Union[
-    Begin, Visit, MarkCompute, Pass, PassDone, Assign, Refuse, Decline, Weigh, CannotUpgrade, Split, SplitInput, Copy, Rewrite,
-    GraphInput, Dependency, AllocGraph, IdsChanged, NeedsRealloc, Reserve, Phase, Exec, NewChunk, PassOver, Alloc, Free,
-    Keep, Reuse, NoReuse, FreeExtra, ViewDone, BufferAlloc, BufferFree, Place, Sync, EventSync, EventWait, EventRecord,
-    Transfer, AsyncTransfer, CopyAsync, CallCopy, CopyCalled, Launch, Done, Abort,
-]  # fmt: skip
-"""The union of all events: a fold that matches on it and forgets one does not pass mypy."""
+Event: TypeAlias = (
+    Begin | Visit | MarkCompute | Pass | PassDone | Assign | Refuse | Decline | Weigh | CannotUpgrade | Split
+    | SplitInput | Copy | Rewrite | GraphInput | Dependency | AllocGraph | IdsChanged | NeedsRealloc | Reserve
+    | Phase | Exec | NewChunk | PassOver | Alloc | Free | Keep | Reuse | NoReuse | FreeExtra | ViewDone | BufferAlloc
+    | BufferFree | Place | Sync | EventSync | EventWait | EventRecord | Transfer | AsyncTransfer | CopyAsync
+    | CallCopy | CopyCalled | Launch | Done | Abort
+)  # fmt: skip
+"""The union of all events. Every fold names what it does with each; tests compare the lists."""

@@ -14,7 +14,6 @@ from .build import name_all
 from .columns import copy_of, dependency_on
 from .graph import Mode
 from .log import Run
-from .op import Op
 from .state import BufferState, CopyState, Lifetime, PassChanges, Place, SplitState, State
 from .tensor import Flag
 
@@ -40,7 +39,7 @@ def first_state(run: Run, before: State | None) -> State:
     problem, graph = run.problem, run.request.graph
     if before is None:
         ids = [backend.buft for backend in problem.backends]
-        kept = []
+        kept: list[BufferState] = []
         for buffer, buft in enumerate(ids):
             first = ids.index(buft)
             shared = kept[first] if first < buffer else None
@@ -170,7 +169,7 @@ class Fold:
         src = list(state.src[event.node])
         src[event.slot] = event.copy
         state.src[event.node] = tuple(src)
-        state.rewrites.append(tuple(event))
+        state.rewrites.append((event.node, event.slot, event.copy))
 
     def _graph_input(self, event: ev.GraphInput) -> None:
         self.state.graph_inputs.append(event.tensor)
@@ -210,7 +209,7 @@ class Fold:
     # allocator
 
     def _ids_changed(self, event: ev.IdsChanged) -> None:
-        self.state.realloc_reason = f"{event.what} {event.index} moved from backend {event.old} to {event.new}"
+        self.state.realloc_reason = f"{event.what} {event.position} moved from backend {event.old} to {event.new}"
 
     def _needs_realloc(self, event: ev.NeedsRealloc) -> None:
         state = self.state
@@ -267,7 +266,7 @@ class Fold:
         self.state.plan_reuse[self.step_of[event.child]] = self.state.src[event.child].index(event.parent)
 
     def _no_reuse(self, event: ev.NoReuse) -> None:
-        self.state.no_reuse.append(tuple(event))
+        self.state.no_reuse.append((event.child, event.parent, event.reason, event.number))
 
     def _free_extra(self, event: ev.FreeExtra) -> None:
         self.state.lifetimes[event.child].size -= event.size

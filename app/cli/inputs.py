@@ -14,7 +14,9 @@ from ...core.state import State
 def add_file(parser: argparse.ArgumentParser) -> None:
     """FILE and --run."""
     parser.add_argument("file", metavar="FILE", help="graph JSON, plain or gzip")
-    parser.add_argument("--run", type=int, default=0, metavar="N", help="which run of a sequence (default 0, the first)")
+    parser.add_argument(
+        "--run", type=int, default=0, metavar="N", help="which run of a sequence (default 0, the first)"
+    )
 
 
 def load(path: str) -> Session:
@@ -30,7 +32,11 @@ def pick_run(session: Session, number: int) -> Run:
     """
     if not 0 <= number < len(session.runs):
         last = len(session.runs) - 1
-        raise InputError(f"--run {number}: the runs of this file are 0 to {last}" if last else f"--run {number}: the file has one run, 0")
+        raise InputError(
+            f"--run {number}: the runs of this file are 0 to {last}"
+            if last
+            else f"--run {number}: the file has one run, 0"
+        )
     return session.runs[number]
 
 

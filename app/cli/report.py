@@ -18,7 +18,9 @@ from .inputs import add_file, load, pick_run
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `galloscope report`."""
     add_file(parser)
-    parser.add_argument("-o", "--output", required=True, metavar="OUT", help="report.svg, report.html, graph.gv or graph.gv.svg")
+    parser.add_argument(
+        "-o", "--output", required=True, metavar="OUT", help="report.svg, report.html, graph.gv or graph.gv.svg"
+    )
     parser.add_argument("--force", action="store_true", help="replace OUT when it exists")
 
 

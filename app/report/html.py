@@ -80,7 +80,7 @@ def _answer(sentence: Any) -> str:
 def _table(head: list[str], rows: list[tuple[str, list[str]]], right: set[int], mono: set[int]) -> str:
     def cell(k: int, words: str, tag: str) -> str:
         name = "gs-right" if k in right else "gs-mono" if k in mono and tag == "td" else ""
-        return f'<{tag}{name and f" class={name}"}>{html.escape(words)}</{tag}>'
+        return f"<{tag}{name and f' class={name}'}>{html.escape(words)}</{tag}>"
 
     lines = [f"<tr>{''.join(cell(k, words, 'th') for k, words in enumerate(head))}</tr>"]
     lines += [f"<tr{data}>{''.join(cell(k, words, 'td') for k, words in enumerate(row))}</tr>" for data, row in rows]
@@ -106,7 +106,9 @@ def _splits(state: State, numbers: dict[str, Any]) -> str:
         rows.append((f' data-split="{one["split"]}" class="gs-link"', cells))
     if not rows:
         return "<p class=gs-muted>No scheduler, so no splits.</p>"
-    total = f"<p class=gs-muted>{len(state.splits):,} splits, {bytes_text(numbers['copied_bytes'])} copied per batch</p>"
+    total = (
+        f"<p class=gs-muted>{len(state.splits):,} splits, {bytes_text(numbers['copied_bytes'])} copied per batch</p>"
+    )
     return total + _table(["split", "device", "nodes", "inputs", "copied", "cut by"], rows, {0, 3, 4}, {5})
 
 
@@ -130,7 +132,8 @@ _PAGE = """<!doctype html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:">
+<meta http-equiv="Content-Security-Policy"
+ content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:">
 <title>{title}</title>
 <style>
 {style}
@@ -138,7 +141,8 @@ _PAGE = """<!doctype html>
 </head>
 <body class="gs-report">
 <header><h1>{title}</h1>
-<div class="gs-tools"><input id="gs-search" list="gs-names" placeholder="search a tensor ( / )" aria-label="search a tensor">
+<div class="gs-tools">
+<input id="gs-search" list="gs-names" placeholder="search a tensor ( / )" aria-label="search a tensor">
 <datalist id="gs-names"></datalist>
 <label>colour by <select id="gs-color"></select></label>
 <button id="gs-theme" type="button">light / dark</button></div></header>

@@ -104,7 +104,10 @@ class _Page:
                         svg.rect(x, self.y + 3, max(wide, 1), 13, row.hue.light, f'fill-opacity="{opacity}"')
                     )
                 x += wide
-            words = f"compute {bytes_text(row.compute)} · KV and other data {bytes_text(row.kept)} · weights {bytes_text(row.weights)}"
+            words = (
+                f"compute {bytes_text(row.compute)} · KV and other data {bytes_text(row.kept)} · "
+                f"weights {bytes_text(row.weights)}"
+            )
             self.add(svg.text(WIDTH - MARGIN, self.y + 13, words, 12, svg.INK, "end"), 22)
 
     def splits(self) -> None:
@@ -117,8 +120,15 @@ class _Page:
         more = len(rows) - len(shown)
         note = f" ({len(shown)} of {len(rows)}, those that copy most)" if more else ""
         self.section(f"Splits: {len(rows)}, {bytes_text(self.numbers['copied_bytes'])} copied per batch{note}")
-        columns = [("split", 60, "r"), ("device", 110, "l"), ("nodes", 130, "l"), ("inputs", 70, "r"), ("copied", 110, "r"),
-                   ("cut by", 300, "m"), ("largest input", 328, "m")]  # fmt: skip
+        columns = [
+            ("split", 60.0, "r"),
+            ("  device", 110.0, "l"),
+            ("nodes", 130.0, "l"),
+            ("inputs", 70.0, "r"),
+            ("copied", 110.0, "r"),
+            ("  cut by", 300.0, "m"),
+            ("largest input", 328.0, "m"),
+        ]
         cells = []
         for one in shown:
             largest = max(
@@ -127,10 +137,9 @@ class _Page:
             cells.append([
                 str(one["split"]), "  " + one["backend"], f"{one['start']}-{one['end'] - 1}" if one["nodes"] else "-",
                 str(len(one["inputs"])), bytes_text(one["copied_bytes"]),
-                f"{one['reason']}: {one['by']}" if one["by"] else one["reason"],
+                "  " + (f"{one['reason']}: {one['by']}" if one["by"] else one["reason"]),
                 self.state.names[largest] if largest >= 0 else "",
             ])  # fmt: skip
-        columns[1] = ("  device", 110, "l")
         self.add(*svg.table(MARGIN + 12, self.y, columns, cells, [self.hues[one["backend"]] for one in shown]))
 
     def live_set(self) -> None:
@@ -156,8 +165,8 @@ class _Page:
                 f"{tensor.dtype.name} {shape_text(tensor.ne)}",
             ])  # fmt: skip
         columns = [
-            ("bytes", 100, "r"),
-            ("share", 80, "r"),
+            ("bytes", 100.0, "r"),
+            ("share", 80.0, "r"),
             ("  tensor", 420, "m"),
             ("op", 180, "l"),
             ("shape", 328, "m"),
@@ -210,7 +219,8 @@ class _Page:
         head = (
             f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {svg.num(WIDTH)} {height}" width="{svg.num(WIDTH)}" '
             f'height="{height}" font-family="{svg.SANS}"><style>.m{{font-family:{svg.MONO}}}</style>'
-            '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+            '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
+            'patternTransform="rotate(45)">'
             '<rect width="1.6" height="6" fill="#fff" fill-opacity="0.45"/></pattern></defs>'
         )
         return head + svg.rect(0, 0, WIDTH, self.y, svg.PAPER) + "\n".join(self.parts) + "</svg>\n"

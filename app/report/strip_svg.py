@@ -122,9 +122,8 @@ class _Chart:
             a, b = self.at(life.born), self.at(life.dies)
             top, bottom = up(life.offset + life.size), up(life.offset)
             if b - a < THIN or bottom - top < 0.3:
-                thin.append(
-                    f"M{num(a)} {num(top)}h{num(max(b - a, 0.5))}v{num(max(bottom - top, 0.5))}h-{num(max(b - a, 0.5))}z"
-                )
+                w, h = num(max(b - a, 0.5)), num(max(bottom - top, 0.5))
+                thin.append(f"M{num(a)} {num(top)}h{w}v{h}h-{w}z")
                 continue
             tensor = state.tensors[life.tensor]
             name = state.names[life.tensor]
@@ -140,9 +139,8 @@ class _Chart:
                 label = tail_text(name, room)
                 if life.tensor in made:
                     parts.append(rect(a + 2, (top + bottom) / 2 - 6, len(label) * 10 * CHAR + 4, 12, hue))
-                parts.append(
-                    f'<g pointer-events="none">{text(a + 4, (top + bottom) / 2 + 3.5, label, 10, "#ffffff", mono=True)}</g>'
-                )
+                named = text(a + 4, (top + bottom) / 2 + 3.5, label, 10, "#ffffff", mono=True)
+                parts.append(f'<g pointer-events="none">{named}</g>')
         outline = f'<path d="{"".join(thin)}" fill="{hue}"/>' if thin else ""
         return outline + "".join(parts)
 

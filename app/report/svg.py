@@ -65,7 +65,8 @@ def runs(x: float, y: float, pieces: list[tuple[str, str]], size: float = 13) ->
     for words, style in pieces:
         mark = {"strong": ' font-weight="600"', "name": ' class="m"'}.get(style, "")
         spans.append(f"<tspan{mark}>{escape(words)}</tspan>" if mark else escape(words))
-    return f'<text x="{num(x)}" y="{num(y)}" font-size="{num(size)}" fill="{INK}" xml:space="preserve">{"".join(spans)}</text>'
+    head = f'<text x="{num(x)}" y="{num(y)}" font-size="{num(size)}" fill="{INK}" xml:space="preserve">'
+    return f"{head}{''.join(spans)}</text>"
 
 
 def wrap(pieces: list[tuple[str, str]], width: float, size: float = 13) -> list[list[tuple[str, str]]]:

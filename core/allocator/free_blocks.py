@@ -126,7 +126,9 @@ class FreeBlocks:
                     del offsets[i], sizes[i]
                 return
         if len(offsets) >= MAX_FREE_BLOCKS:
-            raise GgmlAbort("ggml-alloc.c: GGML_ASSERT(chunk->n_free_blocks < MAX_FREE_BLOCKS && 'out of free blocks') failed")
+            raise GgmlAbort(
+                "ggml-alloc.c: GGML_ASSERT(chunk->n_free_blocks < MAX_FREE_BLOCKS && 'out of free blocks') failed"
+            )
         position = 0
         while position < len(offsets) and offsets[position] < offset:
             position += 1

@@ -74,8 +74,9 @@ class Gallocr:
             old = self.real[buffer]
             if old is not None and all(size <= (old[c] if c < len(old) else 0) for c, size in enumerate(needed)):
                 continue
-            if old is not None and sum(old):
-                record(BufferFree(buffer, sum(old)))
+            released = sum(old or ())
+            if released:
+                record(BufferFree(buffer, released))
             self.real[buffer] = needed
             for size in needed:
                 if size:
@@ -134,9 +135,7 @@ class Gallocr:
                 done[node] = self._init(columns, node, slot, placed, record)
         return placed
 
-    def _init(
-        self, columns: Columns, tensor: int, slot: Slot | None, placed: dict[int, Slot], record: Record
-    ) -> bool:
+    def _init(self, columns: Columns, tensor: int, slot: Slot | None, placed: dict[int, Slot], record: Record) -> bool:
         """ggml_gallocr_init_tensor for a tensor with bytes of its own; true when its data pointer is set now."""
         if tensor in placed:
             raise GgmlAbort("ggml-backend.cpp: GGML_ASSERT(tensor->buffer == NULL) failed")

@@ -38,4 +38,3 @@ def live_steps(state: State) -> dict[int, tuple[int, int]]:
         if state.flags[tensor] & Flag.OUTPUT:
             last[tensor] = end
     return {tensor: (first[tensor], last[tensor]) for tensor in first}
-

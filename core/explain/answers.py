@@ -51,7 +51,11 @@ def _violation(state: State, violations: list[Violation]) -> Sentence | None:
     if not hits or state.abort is not None:
         return None
     hit = hits[0]
-    why = "" if state.reserved else " The plan was made for another graph and kept: ggml compares counts and sizes, not the wiring."
+    why = (
+        ""
+        if state.reserved
+        else " The plan was made for another graph and kept: ggml compares counts and sizes, not the wiring."
+    )
     return Sentence(
         "hazard",
         f"{name(state.names[hit.tensor])} **overwrites** {name(state.names[hit.other])} at step {hit.step}, "
@@ -149,8 +153,9 @@ def _offload(state: State) -> Sentence | None:
     cuts = sum(1 for split in state.splits if split.reason is SplitReason.WEIGHT)
     return Sentence(
         "offload",
-        f"**Op offload**: {count(len(moved), 'op')} with host weights moved to a GPU, so {count(len(weights), 'weight')} "
-        f"({bytes_text(size)}) are copied there each batch; {count(cuts, 'split')} exist only to let such weights go.",
+        f"**Op offload**: {count(len(moved), 'op')} with host weights moved to a GPU, so "
+        f"{count(len(weights), 'weight')} ({bytes_text(size)}) are copied there each batch; "
+        f"{count(cuts, 'split')} exist only to let such weights go.",
         tensor=moved[0],
     )
 

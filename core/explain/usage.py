@@ -70,9 +70,7 @@ def usage(state: State) -> list[Usage]:
     for life in current_lifetimes(state).values():
         members.setdefault(life.buffer, []).append(life)
     return [
-        _usage(state, buffer, members.get(buffer, []))
-        for buffer, one in enumerate(state.buffers)
-        if one.same_as < 0
+        _usage(state, buffer, members.get(buffer, [])) for buffer, one in enumerate(state.buffers) if one.same_as < 0
     ]
 
 
@@ -114,7 +112,7 @@ def kind_of(state: State, tensor: int) -> str:
     """The op of a tensor, or what it is when nothing computes it."""
     one = state.tensors[tensor]
     if one.op is not Op.NONE:
-        return one.op.value
+        return str(one.op)
     if tensor in state.dependencies:
         return "dependency node"
     if tensor >= state.n_graph:

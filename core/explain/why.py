@@ -83,19 +83,18 @@ class _Teller:
         if cause is Cause.SUP and by >= 0:
             way = "down" if self._position(by) < self._position(self.id) else "up"
             return f"pass 2, going {way}, gave it the device of {self.n(by)}, which it supports"
+        one = self.n(by) if by >= 0 else "another tensor"
         words = {
             Cause.USR: "pinned by the application (ggml_backend_sched_set_tensor_backend)",
             Cause.DST: f"its bytes already lie in {self._buffer_of(self.id)}, which decides",
             Cause.INP: f"a graph input starts on the last backend, {last}",
-            Cause.OFF: f"its weight {self.n(by)} is in host memory, but {where} offers to take over such a batch"
-            if by >= 0
-            else "",
+            Cause.OFF: f"its weight {one} is in host memory, but {where} offers to take over such a batch",
             Cause.SUP: "nothing else decided, so the first backend that supports it",
             Cause.BEST: self._best(),
-            Cause.UPG: "pass 3 moved it up: a backend of higher priority uses the same buffer type and reads all sources",
-            Cause.VSRC: f"a view follows its base {self.n(by)}" if by >= 0 else "a view follows its base",
-            Cause.CUR: f"pass 4: it had no device of its own, so that of its first user {self.n(by)}" if by >= 0 else "",
-            Cause.CPY: f"a copy of {self.n(by)}, which {where} cannot read where it is" if by >= 0 else "",
+            Cause.UPG: "pass 3 moved it up: a backend of higher priority has its buffer type and reads each source",
+            Cause.VSRC: f"a view follows its base {one}",
+            Cause.CUR: f"pass 4: it had no device of its own, so that of its first user {one}",
+            Cause.CPY: f"a copy of {one}, which {where} cannot read where it is",
             Cause.LEAF_CPY: "one of the copies of an input, so that several batches can be in flight",
         }
         return words[cause]
@@ -217,7 +216,9 @@ class _Teller:
             return Sentence("kept", f"Read by {self._listed(readers)}; it stays to the end{hidden}.")
         last = state.alloc_nodes[min(life.dies, state.n_steps) - 1][0] if life.dies else -1
         read = f"Read by {self._listed(readers)}" if readers else f"Read through {count(len(through), 'view')}"
-        until = f"; kept alive until {self._reader(last)} (step {life.dies - 1}) ran" if life.freed and last >= 0 else ""
+        until = (
+            f"; kept alive until {self._reader(last)} (step {life.dies - 1}) ran" if life.freed and last >= 0 else ""
+        )
         return Sentence("readers", f"{read}{until}.", tensor=last)
 
     def _reader(self, tensor: int) -> str:

@@ -92,7 +92,7 @@ def _backend(doc: BackendDoc, index: dict[str, int], hosts: frozenset[int]) -> B
     offload: frozenset[Op] | None
     if isinstance(doc.offload, str):
         if doc.offload != "*":
-            raise InputError(f"{where}: offload is a list of ops or \"*\", not {doc.offload!r}")
+            raise InputError(f'{where}: offload is a list of ops or "*", not {doc.offload!r}')
         offload = None
     else:
         offload = frozenset(doc.offload)

@@ -17,7 +17,10 @@ def dump_graph(problem: Problem) -> bytes:
     doc = graph_doc(problem)
     rows = {key: doc.pop(key) for key in ("tensors", "sequence") if key in doc}
     head = msgspec.json.format(msgspec.json.encode(doc), indent=1).rstrip(b"}\n ")
-    parts = [b' "%s": [\n  %s\n ]' % (key.encode(), b",\n  ".join(map(msgspec.json.encode, values))) for key, values in rows.items()]
+    parts = [
+        b' "%s": [\n  %s\n ]' % (key.encode(), b",\n  ".join(map(msgspec.json.encode, values)))
+        for key, values in rows.items()
+    ]
     return head + b",\n" + b",\n".join(parts) + b"\n}\n"
 
 
@@ -46,9 +49,7 @@ def graph_doc(problem: Problem) -> dict[str, Any]:
     if deps:
         doc["alloc_deps"] = deps
     if rest:
-        doc["sequence"] = [
-            _run(problem, one) if one.graph != first.graph else _reserve(one) for one in rest
-        ]
+        doc["sequence"] = [_run(problem, one) if one.graph != first.graph else _reserve(one) for one in rest]
     return doc
 
 

@@ -1,7 +1,7 @@
 """The decision record of a run: the format of the conformance corpora, written from the log alone.
 
-ggml's own lists (`passes`, `events`, `compute` ...) hold exactly what real ggml's recording hooks print; what galloscope
-knows beyond that (refusals, passed-over candidates) stands under `refusals`.
+ggml's own lists (`passes`, `events`, `compute` ...) hold exactly what real ggml's recording hooks print; what
+galloscope knows beyond that (refusals, passed-over candidates) stands under `refusals`.
 """
 
 from __future__ import annotations
@@ -78,9 +78,7 @@ def pass_changes(state: State) -> Iterator[tuple[ev.PassName, list[tuple[int, in
     after: dict[int, tuple[int, ev.Cause | None]] = {}
     for one in state.passes:
         last = {write[0]: write for write in one.writes}
-        changed = [
-            write for tensor, write in last.items() if after.get(tensor, (-1, None)) != (write[1], write[2])
-        ]
+        changed = [write for tensor, write in last.items() if after.get(tensor, (-1, None)) != (write[1], write[2])]
         after.update((write[0], (write[1], write[2])) for write in changed)
         changed.sort(key=lambda write: position.get(write[0], -1))
         if one.done:
@@ -257,9 +255,7 @@ def _refusals(run: Run, state: State) -> dict[str, Any]:
     return {
         "backends": [(names[t], backend[b], reason) for (t, b), reason in state.refused.items()],
         "offload": [(names[t], backend[b], reason) for (t, b), reason in state.declined.items()],
-        "candidates": [
-            (names[t], [(backend[b], count) for b, count in rows]) for t, rows in state.weighed.items()
-        ],
+        "candidates": [(names[t], [(backend[b], count) for b, count in rows]) for t, rows in state.weighed.items()],
         "upgrades": upgrades,
         "blocks": blocks,
     }

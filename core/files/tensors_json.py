@@ -137,7 +137,9 @@ class Tensors:
         buft, is_weight = (-1, False) if doc.weight_of is None and doc.alloc_in is None else self._buffer(i, doc)
         pin = -1 if doc.pin is None else self._pin(i, doc.pin)
         if doc.buffer_id and not 0 <= doc.buffer_id < len(self.devices.backends):
-            raise InputError(f"{self._at(i)}: buffer_id {doc.buffer_id}, there are {len(self.devices.backends)} buffers")
+            raise InputError(
+                f"{self._at(i)}: buffer_id {doc.buffer_id}, there are {len(self.devices.backends)} buffers"
+            )
         if doc.layer is not None and not 0 <= doc.layer < MAX_LAYERS:
             raise InputError(f"{self._at(i)}: layer {doc.layer} is not between 0 and {MAX_LAYERS - 1}")
         params, data = self._words(i, doc) if doc.op_params or doc.data is not None else ((), None)
@@ -221,7 +223,7 @@ class Tensors:
     def _axes(self, i: int, doc: TensorDoc) -> list[int]:
         if doc.op is Op.TRANSPOSE:
             return [1, 0, 2, 3]
-        axes = (doc.op_params + [0, 0, 0, 0])[:MAX_DIMS]
+        axes = [*doc.op_params, 0, 0, 0, 0][:MAX_DIMS]
         if sorted(axes) != [0, 1, 2, 3]:
             raise InputError(f"{self._at(i)}: op_params {axes} are not a permutation of the axes 0 to 3")
         return axes
@@ -260,4 +262,6 @@ def _check_name(name: str, i: int) -> None:
     if not name.isprintable():
         raise InputError(f"tensors[{i}]: the name {name!r} has characters that cannot be printed")
     if "#" in name or name.endswith(" (view)"):
-        raise InputError(f"tensors[{i}]: the name {name!r} looks like one the scheduler makes (no '#', no final ' (view)')")
+        raise InputError(
+            f"tensors[{i}]: the name {name!r} looks like one the scheduler makes (no '#', no final ' (view)')"
+        )

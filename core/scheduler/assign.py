@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from ..errors import GgmlAbort
 from ..events import WEIGHT_CAUSES, Assign, CannotUpgrade, Cause, Pass, PassDone, PassName, Weigh
@@ -37,7 +37,7 @@ class Assignment:
         Raises:
             GgmlAbort: where real ggml asserts.
         """
-        for name, step in (
+        steps: tuple[tuple[PassName, Callable[[], None]], ...] = (
             (PassName.PINS, lambda: self._pins(pins_lost)),
             (PassName.FACTS, self._facts),
             (PassName.GPU_DOWN, lambda: self._sweep(self.op_nodes, self.backends.last)),
@@ -46,7 +46,8 @@ class Assignment:
             (PassName.REST_UP, lambda: self._sweep(self.op_nodes[::-1], -2)),
             (PassName.BEST, self._best_or_upgrade),
             (PassName.FOLLOW, self._follow),
-        ):
+        )
+        for name, step in steps:
             self.record(Pass(name))
             step()
             self.record(PassDone(name))

@@ -72,9 +72,7 @@ class ComputeLoop:
                 self._copy_input(split, source, host_weight=True)
             nodes = self.columns.nodes
             if split.end > split.start:
-                self.record(
-                    Launch(split.backend, split.end - split.start, nodes[split.start], nodes[split.end - 1])
-                )
+                self.record(Launch(split.backend, split.end - split.start, nodes[split.start], nodes[split.end - 1]))
             if self.has_event[split.backend]:
                 self.record(EventRecord(split.backend, self.cur_copy))
             previous = split.backend

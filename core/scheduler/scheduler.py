@@ -101,9 +101,7 @@ class Scheduler:
         return True
 
     def _reserve(self, columns: Columns, graph: AllocGraph, record: Record) -> None:
-        self.gallocr.reserve(
-            columns, graph.nodes, graph.leafs, graph.node_buffers, graph.leaf_buffers, record
-        )
+        self.gallocr.reserve(columns, graph.nodes, graph.leafs, graph.node_buffers, graph.leaf_buffers, record)
 
     def _sync_all(self, record: Record) -> None:
         for backend, one in enumerate(self.backends):

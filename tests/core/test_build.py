@@ -26,7 +26,7 @@ def test_a_chain_of_100000_nodes_does_not_overflow() -> None:
 
 
 def test_automatic_names_count_nodes_and_leafs_and_stay_unique() -> None:
-    tensors = [
+    tensors: list[dict[str, Any]] = [
         {"ne": [4]},
         {"op": "SCALE", "src": [0]},
         {"name": "node_1", "op": "SCALE", "src": [1]},
@@ -43,13 +43,14 @@ def test_automatic_names_count_nodes_and_leafs_and_stay_unique() -> None:
 
 
 def test_right_to_left_visits_the_last_source_first() -> None:
-    tensors = [{"name": n, "ne": [4]} for n in "ab"] + [{"name": "c", "op": "ADD", "src": ["a", "b"]}]
-    assert [t for t in state_of(tensors, ["c"], order="right_to_left").leafs] == [1, 0]
-    assert [t for t in state_of(tensors, ["c"]).leafs] == [0, 1]
+    leafs = [{"name": n, "ne": [4]} for n in "ab"]
+    tensors = [*leafs, {"name": "c", "op": "ADD", "src": ["a", "b"]}]
+    assert state_of(tensors, ["c"], order="right_to_left").leafs == [1, 0]
+    assert state_of(tensors, ["c"]).leafs == [0, 1]
 
 
 def test_a_cycle_shows_its_path() -> None:
-    tensors = [
+    tensors: list[dict[str, Any]] = [
         {"name": "a", "op": "SCALE", "src": ["c"], "ne": [4]},
         {"name": "b", "op": "SCALE", "src": ["a"]},
         {"name": "c", "op": "SCALE", "src": ["b"]},
@@ -59,6 +60,6 @@ def test_a_cycle_shows_its_path() -> None:
 
 
 def test_a_graph_of_order_only_is_not_computed() -> None:
-    tensors = [{"name": "a", "ne": [4]}, {"name": "b", "op": "SCALE", "src": ["a"]}]
+    tensors: list[dict[str, Any]] = [{"name": "a", "ne": [4]}, {"name": "b", "op": "SCALE", "src": ["a"]}]
     assert state_of(tensors, [{"name": "b", "compute": False}]).computed == set()
     assert state_of(tensors, [{"name": "b", "compute": False}, "b"]).computed == {1}

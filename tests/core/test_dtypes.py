@@ -50,4 +50,7 @@ def test_a_permuted_tensor_spans_to_its_last_element(ne: tuple[int, int, int, in
     for i, axis in enumerate(axes):
         shape[axis], strides[axis] = ne[i], plain[i]
     last = sum((shape[i] - 1) * strides[i] for i in range(4)) + dtype.size
-    assert nbytes(dtype, (shape[0], shape[1], shape[2], shape[3]), (strides[0], strides[1], strides[2], strides[3])) == last
+    assert (
+        nbytes(dtype, (shape[0], shape[1], shape[2], shape[3]), (strides[0], strides[1], strides[2], strides[3]))
+        == last
+    )

@@ -24,7 +24,11 @@ BAD: list[tuple[str, Any, str]] = [
     ("unknown tensor key", with_tensor(neh=[4]), r"tensors\[1\] \('y'\): unknown key 'neh' .did you mean 'ne'"),
     ("unknown op", with_tensor(op="SCALEE"), r"tensors\[1\].op \('y'\): unknown op 'SCALEE' .did you mean 'SCALE'"),
     ("unknown type", with_tensor(type="q4_k"), "'q4_k' is not a ggml type .did you mean 'q4_K'"),
-    ("unknown source", with_tensor(src=["xx"]), "tensor 'y': src: no tensor is named 'xx' .did you mean 'x'|named 'xx'"),
+    (
+        "unknown source",
+        with_tensor(src=["xx"]),
+        "tensor 'y': src: no tensor is named 'xx' .did you mean 'x'|named 'xx'",
+    ),
     ("source number", with_tensor(src=[7]), "there is no tensor number 7"),
     ("bool source", with_tensor(src=[True]), r"tensors\[1\].src\[0\]"),
     ("too many sources", with_tensor(src=["x"] * 11), "11 sources, ggml allows 10"),

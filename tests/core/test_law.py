@@ -2,6 +2,7 @@
 
 import json
 import typing
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -111,8 +112,8 @@ def compare_free_blocks(ended: Ended, state: State) -> None:
         for c, chunk in enumerate(blocks.chunks):
             free = [(o, o + s) for o, s in zip(chunk.offsets, chunk.sizes, strict=True) if s]
             pieces = sorted(free + taken.get((buffer, c), []))
-            assert all(a[1] == b[0] for a, b in zip(pieces, pieces[1:], strict=False)), "gaps or overlaps"
+            assert all(a[1] == b[0] for a, b in pairwise(pieces)), "gaps or overlaps"
             assert not pieces or pieces[0][0] == 0
-            merged = [a for a, b in zip(free, free[1:], strict=False) if a[1] == b[0]]
+            merged = [a for a, b in pairwise(free) if a[1] == b[0]]
             assert not merged, "neighbours that should have joined"
             assert not free or free[-1][1] <= ENDLESS
