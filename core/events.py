@@ -6,86 +6,26 @@ in a decision record are the subset that real ggml's recording hooks print; see 
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import NamedTuple, TypeAlias
 
-
-class Stage(str, Enum):
-    """The parts of a run, in order."""
-
-    BUILD = "build"
-    SCHEDULE = "schedule"
-    ALLOCATE = "allocate"
-    COMPUTE = "compute"
-
-
-class PassName(str, Enum):
-    """The passes of ggml_backend_sched_split_graph that assign backends."""
-
-    PINS = "0.pins"
-    FACTS = "1"
-    GPU_DOWN = "2.gpu_down"
-    GPU_UP = "2.gpu_up"
-    REST_DOWN = "2.rest_down"
-    REST_UP = "2.rest_up"
-    BEST = "3"
-    FOLLOW = "4"
-    SPLIT = "5"
-
-
-class Cause(str, Enum):
-    """ggml's SET_CAUSE labels (compiled out of release builds)."""
-
-    USR = "usr"
-    DST = "1.dst"
-    INP = "1.inp"
-    OFF = "1.off"
-    WGT0 = "1.wgt0"
-    WGT1 = "1.wgt1"
-    WGT2 = "1.wgt2"
-    WGT3 = "1.wgt3"
-    WGT4 = "1.wgt4"
-    WGT5 = "1.wgt5"
-    WGT6 = "1.wgt6"
-    WGT7 = "1.wgt7"
-    WGT8 = "1.wgt8"
-    WGT9 = "1.wgt9"
-    SUP = "2.sup"
-    BEST = "3.best"
-    UPG = "3.upg"
-    VSRC = "4.vsrc"
-    CUR = "4.cur"
-    CPY = "4.cpy"
-    LEAF_CPY = "6.cpy"
-
-
-WEIGHT_CAUSES = tuple(Cause(f"1.wgt{slot}") for slot in range(10))
-
-
-class SplitReason(str, Enum):
-    """Why pass 5 cut here."""
-
-    FIRST = "first"
-    BACKEND = "backend"
-    WEIGHT = "weight"
-
-
-class Refusal(str, Enum):
-    """Why a node could not take its source's memory, in the order ggml tests."""
-
-    EXTERNAL = "external"
-    OUTPUT = "output"
-    LAYOUT = "layout"
-    CHILDREN = "children"
-    VIEWS = "views"
-
-
-class Fit(str, Enum):
-    """Which free block an allocation took."""
-
-    FIT = "fit"
-    LAST = "last"
-    NEW = "new"
+from .compute_events import AsyncTransfer as AsyncTransfer
+from .compute_events import CallCopy as CallCopy
+from .compute_events import CopyAsync as CopyAsync
+from .compute_events import CopyCalled as CopyCalled
+from .compute_events import EventRecord as EventRecord
+from .compute_events import EventSync as EventSync
+from .compute_events import EventWait as EventWait
+from .compute_events import Launch as Launch
+from .compute_events import Sync as Sync
+from .compute_events import Transfer as Transfer
+from .labels import WEIGHT_CAUSES as WEIGHT_CAUSES
+from .labels import AllocPhase as AllocPhase
+from .labels import Cause as Cause
+from .labels import Fit as Fit
+from .labels import PassName as PassName
+from .labels import Refusal as Refusal
+from .labels import SplitReason as SplitReason
+from .labels import Stage as Stage
 
 
 class Begin(NamedTuple):
@@ -255,14 +195,6 @@ class Reserve(NamedTuple):
     n_leafs: int
 
 
-class AllocPhase(str, Enum):
-    """The three loops of ggml_gallocr_alloc_graph_impl."""
-
-    LEAFS = "leafs"
-    INPUTS = "inputs"
-    NODES = "nodes"
-
-
 class Phase(NamedTuple):
     """A loop of the allocator starts."""
 
@@ -382,91 +314,6 @@ class Place(NamedTuple):
     chunk: int
     offset: int
     size: int
-
-
-# compute loop
-
-
-class Sync(NamedTuple):
-    """ggml_backend_synchronize of a backend that queues."""
-
-    backend: int
-
-
-class EventSync(NamedTuple):
-    """ggml_backend_event_synchronize."""
-
-    backend: int
-    copy_no: int
-
-
-class EventWait(NamedTuple):
-    """ggml_backend_event_wait: `backend` waits for the event of `owner`."""
-
-    backend: int
-    owner: int
-    copy_no: int
-
-
-class EventRecord(NamedTuple):
-    """ggml_backend_event_record."""
-
-    backend: int
-    copy_no: int
-
-
-class Transfer(NamedTuple):
-    """Blocking write ("set") to or read ("get") from a tensor by the host."""
-
-    what: str
-    tensor: int
-    offset: int
-    size: int
-
-
-class AsyncTransfer(NamedTuple):
-    """Queued write ("set_async") or read ("get_async")."""
-
-    what: str
-    backend: int
-    tensor: int
-    offset: int
-    size: int
-
-
-class CopyAsync(NamedTuple):
-    """cpy_tensor_async of the destination backend; refused when ok is false."""
-
-    src_backend: int
-    backend: int
-    src: int
-    tensor: int
-    ok: bool
-
-
-class CallCopy(NamedTuple):
-    """The copy callback is asked (logging modes only)."""
-
-    backend: int
-    src: int
-    tensor: int
-    first_node: int
-    n_nodes: int
-
-
-class CopyCalled(NamedTuple):
-    """Its answer: true means it did the copy itself."""
-
-    done: bool
-
-
-class Launch(NamedTuple):
-    """graph_compute of a split."""
-
-    backend: int
-    n_nodes: int
-    first: int
-    last: int
 
 
 # the end

@@ -43,7 +43,7 @@ def test_automatic_names_count_nodes_and_leafs_and_stay_unique() -> None:
 
 
 def test_right_to_left_visits_the_last_source_first() -> None:
-    leafs = [{"name": n, "ne": [4]} for n in "ab"]
+    leafs: list[dict[str, Any]] = [{"name": n, "ne": [4]} for n in "ab"]
     tensors = [*leafs, {"name": "c", "op": "ADD", "src": ["a", "b"]}]
     assert state_of(tensors, ["c"], order="right_to_left").leafs == [1, 0]
     assert state_of(tensors, ["c"]).leafs == [0, 1]
