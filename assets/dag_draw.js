@@ -274,7 +274,7 @@
   function copies(c, cut, size, x, end) {
     const inputs = c.model.splitInputs(cut.split), { g, theme } = c, { tail, bytes } = galloscope.format;
     for (let k = 0; k < inputs.length; k++) {
-      const input = inputs[k], rest = inputs.length - k, name = c.model.tensors.name[input.src];
+      const input = inputs[k], rest = inputs.length - k, name = c.model.tensors.name[input.src].replace(/\.weight$/, "");
       g.font = `${size - 1}px ${theme.mono}`;
       const facts = (rest + k > 1 ? " " + bytes(input.bytes) : "") + (input.times > 1 ? ` ×${input.times}` : "");
       const room = Math.floor((end - x - 12 - (rest > 1 ? 24 : 0)) / ((size - 1) * 0.605)) - facts.length;

@@ -20,7 +20,15 @@ class GalloscopeError(Exception):
 
 
 class InputError(GalloscopeError):
-    """Something the user gave cannot be used; the message is one sentence with the place and the way out."""
+    """Something the user gave cannot be used; the message is one sentence with the place and the way out.
+
+    What the message echoes comes from files of any kind: a long one is cut in the middle.
+    """
+
+    def __init__(self, message: str) -> None:
+        """Keep at most some 400 characters, on one line."""
+        line = " ".join(message.split("\n"))
+        super().__init__(line if len(line) <= 420 else f"{line[:300]} ... {line[-100:]}")
 
 
 class GgmlAbort(GalloscopeError):

@@ -226,6 +226,7 @@ class Fold:
         for buffer in state.buffers:
             buffer.chunks.clear()
         state.lifetimes.clear()
+        state.earlier.clear()
         state.plan_reuse = {}
         state.no_reuse.clear()
         state.reused.clear()
@@ -242,6 +243,9 @@ class Fold:
         state = self.state
         chunks = state.buffers[buffer].chunks
         chunks[chunk] = max(chunks[chunk], offset + size)
+        before = state.lifetimes.get(tensor)
+        if before is not None:
+            state.earlier.append(before)
         same_as = state.buffers[buffer].same_as
         state.lifetimes[tensor] = Lifetime(
             tensor, buffer if same_as < 0 else same_as, chunk, offset, size, self.step, -1
@@ -259,6 +263,7 @@ class Fold:
         lifetimes = self.state.lifetimes
         parent = lifetimes[event.parent]
         parent.dies = self.step
+        parent.child = event.child
         lifetimes[event.child] = Lifetime(
             event.child, parent.buffer, parent.chunk, parent.offset, parent.size, self.step, -1, event.parent
         )

@@ -64,6 +64,7 @@ class Lifetime:
         born: first step.
         dies: the step after its last; the number of steps when it is never freed.
         parent: the tensor whose memory it took in place, -1 for none.
+        child: the tensor that took its memory in place, -1 for none.
         kept: a free was refused because it is an output.
         freed: it was given back (else dies is the end, or a child took over).
     """
@@ -76,6 +77,7 @@ class Lifetime:
     born: int
     dies: int
     parent: int = -1
+    child: int = -1
     kept: bool = False
     freed: bool = False
 
@@ -99,6 +101,7 @@ class State:
         reused: child -> parent, the in-place decisions of this run.
         plan_reuse: step -> source slot, the in-place decisions of the plan in force (inherited with it).
         lifetimes: what this run's reservation planned; empty when it kept the plan of an earlier run.
+        earlier: lives that ended before their tensor was given memory again (an INPUT node in place of an input).
         places: the addresses that alloc_graph gave out; empty when only a reservation was asked.
         inherits: an earlier run on the same allocator left a plan.
         reserved: this run made a plan.
@@ -136,6 +139,7 @@ class State:
     reused: dict[int, int] = field(default_factory=dict)
     plan_reuse: dict[int, int] = field(default_factory=dict)
     lifetimes: dict[int, Lifetime] = field(default_factory=dict)
+    earlier: list[Lifetime] = field(default_factory=list)
     places: dict[int, Place] = field(default_factory=dict)
     inherits: bool = False
     reserved: bool = False

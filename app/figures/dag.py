@@ -14,7 +14,7 @@ from ...core.events import Cause
 from ...core.op import VIEW_OPS
 from ...core.state import State
 from .columns import column
-from .layout import Kind, Layer, Shape, crossing_values, cut_layers, cut_sections, layout_block
+from .layout import Effort, Kind, Layer, Shape, crossing_values, cut_layers, cut_sections, layout_block
 from .layout import kind as measures
 from .layout.notes import differences
 
@@ -24,8 +24,8 @@ GHOST_USES = 3
 """A value used in this many layers besides its own is named in its users: as lines it would ruin any layout."""
 MOST_TAGS = 3
 """Inputs named in one node; the rest is counted on the last one."""
-FULL_EFFORT = 150
-"""Different kinds drawn with full effort; what follows gets fewer sweeps, which bounds a graph without repetition."""
+EFFORTS = ((80, Effort.FULL), (240, Effort.QUICK))
+"""So many different kinds are drawn so well, the rest as sketches: this bounds a graph without repetition."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def build_dag(state: State) -> Dag:
             kind = shapes.get(shape, -1)
             if kind < 0:
                 kind = shapes[shape] = len(kinds)
-                kinds.append(layout_block(shape, 8 if kind < FULL_EFFORT else 0))
+                kinds.append(layout_block(shape, next((how for most, how in EFFORTS if kind < most), Effort.SKETCH)))
             blocks.append(Block(kind, k, start, end, [nodes[p] for p in ports], tags))
     same, notes = differences(state, nodes, layers, split_of, _structure(layers, blocks))
     return Dag(nodes, layers, blocks, kinds, list(shapes), same, notes, split_of)

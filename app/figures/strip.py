@@ -113,7 +113,7 @@ def strip_data(state: State) -> dict[str, Any]:
 def _by_chunk(state: State) -> dict[tuple[int, int], list[Lifetime]]:
     """The lifetimes of each (buffer, chunk), in the order in which they begin."""
     found: dict[tuple[int, int], list[Lifetime]] = {}
-    for life in sorted(current_lifetimes(state).values(), key=lambda life: (life.born, life.offset)):
+    for life in sorted([*current_lifetimes(state).values(), *state.earlier], key=lambda life: (life.born, life.offset)):
         found.setdefault((life.buffer, life.chunk), []).append(life)
     return found
 

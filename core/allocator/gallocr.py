@@ -12,6 +12,7 @@ from ..errors import GgmlAbort
 from ..events import BufferAlloc, BufferFree, NeedsRealloc, Place, Reserve
 from ..graph import BufferType
 from .free_blocks import FreeBlocks
+from .hash_set import hash_size
 from .reserve import Reservation, Slot
 from .sizes import alloc_size
 
@@ -23,6 +24,7 @@ class Gallocr:
         bufts: buffer type of each buffer id.
         blocks: free blocks of each buffer id (shared objects for shared types).
         first: the first buffer id with the same type.
+        slots: size of its hash set; it only grows.
         real: sizes of the real buffers by id and chunk; None until made.
     """
 
@@ -36,6 +38,7 @@ class Gallocr:
             buft = self.bufts[buffer]
             self.blocks.append(self.blocks[first] if first < buffer else FreeBlocks(buft.align, buft.max_size))
         self.real: list[list[int] | None] = [None] * len(self.bufts)
+        self.slots = 0
         self.node_slots: list[tuple[Slot | None, list[Slot | None]]] = []
         self.leaf_slots: list[Slot | None] = []
 
@@ -56,7 +59,9 @@ class Gallocr:
         record(Reserve(len(nodes), len(leafs)))
         for blocks in self.blocks:
             blocks.reset()
-        plan = Reservation(columns, self.bufts, self.blocks, record)
+        least = len(nodes) + len(leafs)
+        self.slots = max(self.slots, hash_size(least + least // 4))
+        plan = Reservation(columns, self.bufts, self.blocks, self.slots, record)
         plan.run(nodes, leafs, node_buffers, leaf_buffers)
         slots = plan.slots()
         src = columns.src

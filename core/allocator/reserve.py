@@ -26,6 +26,7 @@ from ..graph import BufferType
 from ..op import IN_PLACE_OPS, Op
 from ..tensor import Flag
 from .free_blocks import ENDLESS, FreeBlocks
+from .hash_set import Room
 from .sizes import alloc_size
 
 Slot = tuple[int, int, int, int]
@@ -38,9 +39,14 @@ class Reservation:
     """The state of ggml's hash table: per tensor its counts, its address and whether the allocator owns it."""
 
     def __init__(
-        self, columns: Columns, bufts: Sequence[BufferType], blocks: Sequence[FreeBlocks], record: Record
+        self,
+        columns: Columns,
+        bufts: Sequence[BufferType],
+        blocks: Sequence[FreeBlocks],
+        slots: int,
+        record: Record,
     ) -> None:
-        """`bufts` and `blocks` are indexed by buffer id; `blocks` must be freshly reset."""
+        """`bufts` and `blocks` are indexed by buffer id; `blocks` must be freshly reset; `slots` of the hash set."""
         count = len(columns.tensors)
         self.columns = columns
         self.bufts = bufts
@@ -50,6 +56,7 @@ class Reservation:
         self.views = [0] * count
         self.address: list[tuple[int, int, int] | None] = [None] * count
         self.own = bytearray(count)
+        self.room = Room(slots) if count > slots else None  # with fewer tensors than slots it cannot fill up
         self.settled = bytearray(
             view >= 0 or buft >= 0 for view, buft in zip(columns.view_src, columns.buft, strict=True)
         )
@@ -78,7 +85,7 @@ class Reservation:
             for source in src[node]:
                 if source >= 0 and not settled[source]:
                     self._allocate(source, buffer)
-            if not settled[node] or buffer < 0:
+            if not settled[node] or buffer < 0 or self.room:
                 self._allocate(node, buffer)
             record(Exec(node, buffer))
             self._release_sources(node)
@@ -104,11 +111,15 @@ class Reservation:
             base = view_src[node]
             if base >= 0 and op[node] is not Op.NONE:
                 views[base] += 1
+                if self.room:
+                    self.room.touch(base)
             if flags[node] & _INPUT:
                 self._allocate(node, buffer)
             for source in src[node]:
                 if source >= 0:
                     children[source] += 1
+                    if self.room:
+                        self.room.touch(source)
                     if flags[source] & _INPUT and not self.settled[source]:
                         self._allocate(source, buffer)
 
@@ -116,6 +127,8 @@ class Reservation:
         """ggml_gallocr_allocate_node."""
         if buffer < 0:
             raise GgmlAbort("ggml-alloc.c: GGML_ASSERT(buffer_id >= 0) failed")
+        if self.room:
+            self.room.touch(tensor)
         if self.settled[tensor]:
             return
         self.settled[tensor] = self.own[tensor] = 1
@@ -149,6 +162,8 @@ class Reservation:
         for parent in columns.src[child]:
             if parent < 0:
                 continue
+            if self.room:
+                self.room.touch(parent)
             base = columns.view_src[parent]
             count = 0
             if not self.own[parent]:
@@ -172,7 +187,7 @@ class Reservation:
         assert place is not None, "an owned tensor has an address"
         buffer, chunk, offset = place
         self.address[child] = place
-        self.own[parent] = 0
+        self.own[parent] = self.settled[parent] = 0  # a parent still to be read would be given memory again
         self.record(Reuse(child, parent, buffer, chunk, offset))
         buft, tensors = self.bufts[buffer], self.columns.tensors
         if alloc_size(buft, tensors[parent]) < alloc_size(buft, tensors[child]):
@@ -197,6 +212,8 @@ class Reservation:
                 if own[source]:
                     self._free(source)
                 continue
+            if self.room:
+                self.room.touch(base)
             views[base] -= 1
             self.record(ViewDone(source, base, children[base], views[base]))
             if not views[base] and not children[base] and own[base]:
@@ -213,7 +230,7 @@ class Reservation:
         size = self._rounded(tensor, buffer)
         self.record(Free(tensor, buffer, chunk, offset, size))
         self.blocks[buffer].give_back(chunk, offset, size)
-        self.own[tensor] = 0
+        self.own[tensor] = self.settled[tensor] = 0
 
     def _rounded(self, tensor: int, buffer: int) -> int:
         """Bytes taken in the buffer, a multiple of its alignment."""

@@ -46,7 +46,7 @@ class Usage:
 
 
 def current_lifetimes(state: State) -> Mapping[int, Lifetime]:
-    """The rectangles of this run: as its reservation planned them, or, where an earlier plan was kept, as placed.
+    """Where each tensor lies in this run: as its reservation planned, or, where an earlier plan was kept, as placed.
 
     In the second case a lifetime is what the graph needs (first to last use), since the plan decided for another graph.
     """
@@ -67,7 +67,7 @@ def current_lifetimes(state: State) -> Mapping[int, Lifetime]:
 def usage(state: State) -> list[Usage]:
     """Every buffer of the run, in the order of ids, shared ones once."""
     members: dict[int, list[Lifetime]] = {}
-    for life in current_lifetimes(state).values():
+    for life in (*current_lifetimes(state).values(), *state.earlier):
         members.setdefault(life.buffer, []).append(life)
     return [
         _usage(state, buffer, members.get(buffer, [])) for buffer, one in enumerate(state.buffers) if one.same_as < 0

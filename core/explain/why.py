@@ -193,9 +193,13 @@ class _Teller:
         return "the allocator does not own it at that point"
 
     def taken_over(self) -> Sentence | None:
-        for child, parent in self.state.reused.items():
-            if parent == self.id:
-                return Sentence("taken_over", f"Its memory went to {self.n(child)}, in place.", tensor=child)
+        lives = [self.life, *(life for life in self.state.earlier if life.tensor == self.id)]
+        for life in lives:
+            if life is not None and life.child >= 0:
+                again = "" if life is self.life else " before it was read, so it was given other memory"
+                return Sentence(
+                    "taken_over", f"Its memory went to {self.n(life.child)}, in place{again}.", tensor=life.child
+                )
         return None
 
     def kept_alive(self) -> Sentence | None:
@@ -211,7 +215,7 @@ class _Teller:
             return Sentence("kept", "Never freed: it is flagged OUTPUT.")
         if not readers and not through:
             return Sentence("kept", "Nothing reads it, and only a read can free: it stays to the end.")
-        if life.dies >= state.n_steps and not life.freed and self.id not in state.reused.values():
+        if life.dies >= state.n_steps and not life.freed and life.child < 0:
             hidden = " (a view of it that nothing uses up keeps it)" if through else ""
             return Sentence("kept", f"Read by {self._listed(readers)}; it stays to the end{hidden}.")
         last = state.alloc_nodes[min(life.dies, state.n_steps) - 1][0] if life.dies else -1

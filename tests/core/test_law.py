@@ -102,9 +102,8 @@ def compare_plan(ended: Ended, state: State) -> None:
 def compare_free_blocks(ended: Ended, state: State) -> None:
     """What is free at the end is what no living lifetime covers; empty blocks hold nothing."""
     taken: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    parents = set(state.reused.values())
-    for life in state.lifetimes.values():
-        if not life.freed and life.tensor not in parents and life.size:
+    for life in (*state.lifetimes.values(), *state.earlier):
+        if not life.freed and life.child < 0 and life.size:
             taken.setdefault((life.buffer, life.chunk), []).append((life.offset, life.offset + life.size))
     for buffer, blocks in enumerate(ended.gallocr.blocks):
         if ended.gallocr.first[buffer] != buffer:

@@ -37,6 +37,17 @@ def assign_x(g: Rows, half: Sequence[float], *, careful: bool = True) -> list[fl
     return _balance(found, half)
 
 
+def centre_rows(g: Rows, half: Sequence[float]) -> list[float]:
+    """Each row packed around the middle: what remains when there is no time for more."""
+    x = [0.0] * len(g.up)
+    for row in g.rows:
+        at = -sum(half[v] for v in row) - NODE_GAP * (len(row) - 1) / 2
+        for v in row:
+            x[v] = at + half[v]
+            at += 2 * half[v] + NODE_GAP
+    return x
+
+
 def _conflicts(g: Rows, place: Sequence[int]) -> set[tuple[int, int]]:
     """Lines that cross a line between two dummies: they yield, so that long lines stay straight."""
     yielding = set()

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 from functools import cached_property
 
-from .coords import assign_x
+from .coords import assign_x, centre_rows
 from .order import Rows, build_rows, order_rows
 from .ranks import assign_ranks
 
@@ -78,15 +79,27 @@ class Kind:
         return ends[0] if ends else self.width // 2
 
 
-def layout_block(shape: Shape, effort: int = 8) -> Kind:
-    """Rows, order, coordinates. `effort` is the number of sweeps that reduce crossings, 0 for a quick drawing."""
+class Effort(Enum):
+    """How much work one drawing is worth: a graph without repetition has a thousand of them."""
+
+    FULL = 8
+    """So many sweeps against crossings, four alignments."""
+    QUICK = 0
+    """One sweep, two alignments."""
+    SKETCH = -1
+    """One sweep; rows are centred and lines run straight to their ends, through whatever lies between."""
+
+
+def layout_block(shape: Shape, effort: Effort = Effort.FULL) -> Kind:
+    """Rows, order, coordinates."""
     n = len(shape.parents)
     inner = tuple(c for c in shape.cuts if c > 0)
     ranks, floors = assign_ranks(shape.parents, inner, 1 if shape.ports else 0, shape.outs)
-    g = build_rows(ranks, shape.parents, shape.ports, shape.outs)
-    left_over = order_rows(g, effort)
+    sketch = effort is Effort.SKETCH
+    g = build_rows(ranks, shape.parents, shape.ports, shape.outs, dummies=not sketch)
+    left_over = order_rows(g, max(0, effort.value))
     half = [*((VIEW_W if view else NODE_W) / 2 for view in shape.views), *([_PORT] * (len(g.up) - n))]
-    x = assign_x(g, half, careful=effort > 0)
+    x = centre_rows(g, half) if sketch else assign_x(g, half, careful=effort is Effort.FULL)
     low = min((x[v] - half[v] for v in range(len(x))), default=0.0)
     high = max((x[v] + half[v] for v in range(len(x))), default=0.0)
     width = max(high - low, STRIP_W if shape.cuts else 0)
@@ -137,7 +150,11 @@ def _lines(shape: Shape, g: Rows, ranks: list[int], x: list[int]) -> list[tuple[
         vertex = n - 1 - source if source < 0 else source
         first = 0 if source < 0 else ranks[source]
         end = last if target >= n else ranks[target]
-        trunk = g.trunks[vertex]
-        passed = [x[trunk[r]] for r in range(first, end)]
-        lines.append((source, target, first, [*passed, x[target + shape.ports if target >= n else target]]))
+        a, b = x[vertex], x[target + shape.ports if target >= n else target]
+        trunk = g.trunks.get(vertex)
+        if trunk:
+            passed = [x[trunk[r]] for r in range(first, end)]
+        else:
+            passed = [a + (b - a) * (r - first) // (end - first) for r in range(first, end)]
+        lines.append((source, target, first, [*passed, b]))
     return lines

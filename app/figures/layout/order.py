@@ -27,7 +27,9 @@ class Rows:
     """Vertices below this are nodes, ports and outs; the rest are dummies."""
 
 
-def build_rows(ranks: Sequence[int], parents: Sequence[Sequence[int]], n_ports: int, outs: Sequence[int]) -> Rows:
+def build_rows(
+    ranks: Sequence[int], parents: Sequence[Sequence[int]], n_ports: int, outs: Sequence[int], *, dummies: bool = True
+) -> Rows:
     """Place every vertex in its row and put dummies on lines that pass rows."""
     n = len(ranks)
     last = max(ranks, default=0) + 1
@@ -38,7 +40,7 @@ def build_rows(ranks: Sequence[int], parents: Sequence[Sequence[int]], n_ports: 
     result.up, result.down = [[] for _ in row_of], [[] for _ in row_of]
     lines = [(n - 1 - p if p < 0 else p, i) for i, sources in enumerate(parents) for p in sources]
     lines += [(source, n + n_ports + k) for k, source in enumerate(outs)]
-    for source, target in sorted(lines, key=lambda line: row_of[line[1]]):
+    for source, target in sorted(lines, key=lambda line: row_of[line[1]]) if dummies else ():
         trunk = result.trunks.setdefault(source, {row_of[source]: source})
         carrier = source
         for row in range(row_of[source] + 1, row_of[target]):
@@ -51,6 +53,9 @@ def build_rows(ranks: Sequence[int], parents: Sequence[Sequence[int]], n_ports: 
             carrier = trunk[row]
         result.down[carrier].append(target)
         result.up[target].append(carrier)
+    if not dummies:
+        for source, target in lines:
+            result.up[target].append(source)
     return result
 
 

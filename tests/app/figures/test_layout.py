@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from galloscope.app.figures.layout import Kind, Shape, crossing_values, cut_layers, cut_sections, layout_block
+from galloscope.app.figures.layout import Effort, Kind, Shape, crossing_values, cut_layers, cut_sections, layout_block
 from galloscope.app.figures.layout.blocks import MAX_SECTION, MIN_SECTION
 from galloscope.app.figures.layout.coords import assign_x
 from galloscope.app.figures.layout.kind import NODE_W, VIEW_W
@@ -44,9 +44,9 @@ def boxes(shape: Shape, kind: Kind) -> list[tuple[float, float, float, float]]:
     return found
 
 
-@given(shapes())
-def test_lines_go_down_and_nodes_keep_apart(shape: Shape) -> None:
-    kind = layout_block(shape)
+@given(shapes(), st.sampled_from(Effort))
+def test_lines_go_down_and_nodes_keep_apart(shape: Shape, effort: Effort) -> None:
+    kind = layout_block(shape, effort)
     own = boxes(shape, kind)
     for source, target, _, _ in kind.lines:
         if source >= 0 and target < len(own):
@@ -69,9 +69,9 @@ def test_a_split_boundary_is_a_straight_line_between_its_splits(shape: Shape) ->
         assert all(line <= box[1] for box in own[cut:])
 
 
-@given(shapes())
-def test_every_source_has_one_line_and_every_leaving_value_one(shape: Shape) -> None:
-    kind = layout_block(shape)
+@given(shapes(), st.sampled_from(Effort))
+def test_every_source_has_one_line_and_every_leaving_value_one(shape: Shape, effort: Effort) -> None:
+    kind = layout_block(shape, effort)
     n = len(shape.parents)
     wanted = [(p, i) for i, row in enumerate(shape.parents) for p in row]
     wanted += [(source, n + k) for k, source in enumerate(shape.outs)]
@@ -83,8 +83,8 @@ def test_every_source_has_one_line_and_every_leaving_value_one(shape: Shape) -> 
         assert all(a[1] <= b[1] for a, b in pairwise(points[::3]))
 
 
-@given(shapes(), st.sampled_from([0, 2, 8]))
-def test_the_drawing_depends_on_the_shape_alone(shape: Shape, effort: int) -> None:
+@given(shapes(), st.sampled_from(Effort))
+def test_the_drawing_depends_on_the_shape_alone(shape: Shape, effort: Effort) -> None:
     assert layout_block(shape, effort) == layout_block(shape, effort)
 
 

@@ -1,0 +1,40 @@
+"""`galloscope view`: what stops it before it serves."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from galloscope.app.cli import main
+from galloscope.app.cli.view import listen
+
+
+def test_a_busy_port_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        assert main(["view", "--no-browser", "--port", str(port)]) == 2
+    told = capsys.readouterr().err
+    assert told.count("\n") == 1
+    assert f"cannot listen on 127.0.0.1:{port}" in told
+
+
+def test_a_bad_file_is_a_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    bad = tmp_path / "bad.json"
+    bad.write_text("{")
+    assert main(["view", str(bad), "--no-browser"]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"galloscope: {bad}: ")
+    assert told.count("\n") == 1
+
+
+@pytest.mark.parametrize("port", ["-1", "65536"])
+def test_a_port_out_of_range_is_a_sentence(capsys: pytest.CaptureFixture[str], port: str) -> None:
+    assert main(["view", "--no-browser", "--port", port]) == 2
+    assert "0 to 65535" in capsys.readouterr().err
+
+
+def test_port_zero_takes_a_free_one() -> None:
+    with listen("127.0.0.1", 0) as listening:
+        assert listening.getsockname()[1] > 0

@@ -1,0 +1,61 @@
+"""Corners of the allocator that no recorded case shows; the real library says the same where it can be asked."""
+
+import json
+
+import pytest
+
+from galloscope.benchmarks import ggml_abi
+from galloscope.benchmarks.real_ggml import RealGgml
+from galloscope.core.explain.why import why
+from galloscope.core.files.graph_json import parse_graph
+from galloscope.core.files.record import session_record
+from galloscope.core.replay import replay
+from galloscope.core.session import trace
+from galloscope.tests.core.test_against_real import compare, ours
+from galloscope.tests.core.test_law import hold_law
+from galloscope.tests.strategies import Document
+
+# Flagged INPUT, b is given memory before the nodes run and takes x's in place, as one reader is counted by then; when
+# that reader's turn comes, x has no memory and is given other.
+TWICE: Document = {
+    "tensors": [
+        {"name": "x", "ne": [32], "flags": ["input"]},
+        {"name": "a", "op": "SIN", "src": ["x"]},
+        {"name": "b", "op": "ADD", "src": ["x", "a"], "flags": ["input"]},
+        {"name": "c", "op": "SCALE", "src": ["b"], "flags": ["output"]},
+    ],
+    "outputs": ["c"],
+}
+
+# Eight leaf views whose bases are not in the graph: 17 tensors for a hash set of 11 slots.
+CROWDED: Document = {
+    "tensors": [
+        *({"name": f"base{i}", "ne": [8]} for i in range(8)),
+        *({"name": f"v{i}", "view_src": f"base{i}"} for i in range(8)),
+        {"name": "o", "op": "CONCAT", "src": [f"v{i}" for i in range(8)], "ne": [64]},
+    ],
+    "outputs": ["o"],
+}
+
+
+@pytest.mark.parametrize("document", [TWICE, CROWDED], ids=["twice", "crowded"])
+def test_law_and_real_library(document: Document) -> None:
+    hold_law(parse_graph(json.dumps(document).encode()))
+    if ggml_abi.available():
+        with RealGgml() as real:
+            compare(ours(document), real.ask(document))
+
+
+def test_an_input_overwritten_before_it_is_read_lives_twice() -> None:
+    state = replay(trace(parse_graph(json.dumps(TWICE).encode())).runs[0])
+    x, b = 0, 2
+    assert [life.tensor for life in state.earlier] == [x]
+    assert state.earlier[0].child == b
+    assert state.lifetimes[b].offset == state.earlier[0].offset != state.lifetimes[x].offset
+    assert "before it was read, so it was given other memory" in " ".join(one.text for one in why(state, x))
+
+
+def test_a_full_hash_set_is_ggmls_abort() -> None:
+    record = session_record(trace(parse_graph(json.dumps(CROWDED).encode())))
+    assert record["abort"] == "ggml-impl.h: fatal error"
+    assert [row[0] for row in record["events"]][-4:] == ["alloc", "exec", "view_done", "view_done"]
