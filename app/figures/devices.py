@@ -1,4 +1,4 @@
-"""Totals per device: what the plan needs, and what was allocated before it (weights, KV cache) as far as the graph shows."""
+"""Totals per device: what the plan needs, and what the graph shows of what was allocated before it."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ class DeviceTotals:
 
     Attributes:
         name: the devices that share the buffer, or the buffer type that no device owns.
+        buft: the type of the compute buffer.
         hue: the device's colour.
         compute: planned bytes.
         live: most bytes alive at once.
@@ -27,6 +28,7 @@ class DeviceTotals:
     """
 
     name: str
+    buft: str
     hue: Hue
     compute: int
     live: int
@@ -42,24 +44,31 @@ class DeviceTotals:
 
 
 def device_totals(state: State) -> list[DeviceTotals]:
-    """A row for each compute buffer, then one for each further buffer type that holds data of the graph."""
+    """A row for each compute buffer, then one for each further buffer type that holds data of the graph.
+
+    Host memory counts for the CPU: llama.cpp plans its compute buffer in pinned memory beside plain weights and caches.
+    """
     hues = [hue for hue, _ in palette.device_hues([backend.type for backend in state.backends])]
     before = _before_planning(state)
     numbers = stats(state)["devices"]
     rows = []
     owned: set[int] = set()
+    last = len(state.backends) - 1
+    foreign = {b for b, one in enumerate(state.bufts) if one.host} - {one.buft for one in state.backends}
     for one, device in zip(usage(state), numbers, strict=True):
         bufts = {state.backends[b].buft for b in one.backends}
+        if last in one.backends and state.backends[last].type == "cpu":
+            bufts |= foreign
         owned |= bufts
         kept = sum(before.get(b, (0, 0))[0] for b in bufts)
         weights = sum(before.get(b, (0, 0))[1] for b in bufts)
         step = one.peak_step if one.peak else -1
-        rows.append(
-            DeviceTotals(device["name"], hues[one.backends[0]], one.size, one.peak, kept, weights, step, one.buffer)
-        )
+        name, buft, hue = device["name"], device["buft"], hues[one.backends[0]]
+        rows.append(DeviceTotals(name, buft, hue, one.size, one.peak, kept, weights, step, one.buffer))
     for buft, (kept, weights) in before.items():
         if buft not in owned:
-            rows.append(DeviceTotals(state.bufts[buft].name, palette.CPU_HUE, 0, 0, kept, weights, -1, -1))
+            name = state.bufts[buft].name
+            rows.append(DeviceTotals(name, name, palette.CPU_HUE, 0, 0, kept, weights, -1, -1))
     return rows
 
 

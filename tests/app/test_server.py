@@ -89,7 +89,14 @@ def test_what_cannot_be_opened_is_told_in_a_sentence(client: FlaskClient, source
 
 @pytest.mark.parametrize(
     "content",
-    [b'{"password": "hunter2"}', b"root:hunter2:0:0", b'{"tensors": "hunter2"}', b"[hunter2", b"\xff\xfehunter2", b"[" * 9999],
+    [
+        b'{"password": "hunter2"}',
+        b"root:hunter2:0:0",
+        b'{"tensors": "hunter2"}',
+        b"[hunter2",
+        b"\xff\xfehunter2",
+        b"[" * 9999,
+    ],
 )
 def test_a_file_that_is_no_graph_is_never_quoted(client: FlaskClient, tmp_path: Path, content: bytes) -> None:
     secret = tmp_path / "secret"

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from galloscope.app.cli import main
-from galloscope.app.cli.view import listen
+from galloscope.app.cli.view import listen, source_of
+from galloscope.app.samples import FIRST, find_sample
 
 
 def test_a_busy_port_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -38,3 +39,9 @@ def test_a_port_out_of_range_is_a_sentence(capsys: pytest.CaptureFixture[str], p
 def test_port_zero_takes_a_free_one() -> None:
     with listen("127.0.0.1", 0) as listening:
         assert listening.getsockname()[1] > 0
+
+
+def test_a_sample_by_its_path_is_the_sample(tmp_path: Path) -> None:
+    assert source_of(None) == f"sample:{FIRST}"
+    assert source_of(str(find_sample("lesson-in-place").path)) == "sample:lesson-in-place"
+    assert source_of(str(tmp_path / "x.json")) == f"path:{tmp_path / 'x.json'}"

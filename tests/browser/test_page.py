@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Dialog, Page, expect
 from werkzeug.serving import make_server
 
 from galloscope.app.samples import FIRST, samples
@@ -42,7 +42,11 @@ class Driver:
         page.on("pageerror", lambda error: self.wrong.append(f"page error: {error}"))
         page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
         page.on("request", lambda asked: self.wrong.append(asked.url) if not self._here(asked.url) else None)
-        page.on("dialog", lambda dialog: (self.wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))
+        page.on("dialog", self._dialog)
+
+    def _dialog(self, dialog: Dialog) -> None:
+        self.wrong.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
 
     def _here(self, url: str) -> bool:
         return url.startswith((self.address, "data:", "blob:"))
@@ -184,7 +188,9 @@ def test_the_stepper_shows_the_passes(driver: Driver) -> None:
     expect(page.locator(".gs-why-title")).to_have_text("pass 1")
     expect(page.locator("[data-pass='1'].gs-pass")).to_have_attribute("aria-pressed", "true")
     for picture in ("strip", "dag"):
-        by = driver.run("host => document.getElementById(host).galloscope[host === 'strip' ? 'colorBy' : 'by']", picture)
+        by = driver.run(
+            "host => document.getElementById(host).galloscope[host === 'strip' ? 'colorBy' : 'by']", picture
+        )
         assert by == "pass"
     page.keyboard.press("b")
     expect(page.locator("#page")).to_have_attribute("data-pass", "0.pins")

@@ -97,7 +97,7 @@ def test_the_table_has_a_row_for_each_tensor() -> None:
         table, count = table_columns(view.state), len(view.state.tensors)
         assert len(table["cause"]) == len(table["place"]) == count
         for key, kind in (("step", "int32"), ("split", "int32"), ("offset", "float64"), ("parent", "int32")):
-            assert len(values(table[key], kind)) == count  # type: ignore[arg-type]
+            assert len(values(table[key], kind)) == count
 
 
 def test_devices_name_the_compute_buffers_and_what_lay_there_before(first: RunView) -> None:

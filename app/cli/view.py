@@ -1,0 +1,95 @@
+"""Open the page in a browser: answers, graph, memory over time, and why each tensor is where it is."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import socket
+import sys
+import threading
+import webbrowser
+from pathlib import Path
+
+from ...core.errors import InputError
+from ..samples import FIRST, samples
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `galloscope view`."""
+    parser.add_argument("file", nargs="?", metavar="FILE", help="graph JSON, plain or gzip (default: a sample)")
+    parser.add_argument(
+        "--port", type=int, default=8050, help="port to listen on (default %(default)s, 0 for any free one)"
+    )
+    parser.add_argument(
+        "--host", default="127.0.0.1", help="address to listen on (default %(default)s, this machine only)"
+    )
+    parser.add_argument("--no-browser", action="store_true", help="only print the address")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until interrupted."""
+    from werkzeug.serving import make_server
+
+    from ..server import create_app
+    from ..sessions import SessionStore
+
+    store = SessionStore()
+    source = source_of(args.file)
+    store.open_source(source)
+    listening = listen(args.host, args.port)
+    with listening:
+        port = listening.getsockname()[1]
+        app = create_app(source, args.host, store)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)
+        server = make_server(args.host, port, app.server, threaded=True, fd=listening.fileno())
+        address = f"http://{_shown(args.host)}:{port}"
+        print(f"galloscope is at {address}  (Ctrl+C ends it)", flush=True)
+        if not args.no_browser and has_display():
+            threading.Timer(0.2, webbrowser.open, [address]).start()
+        server.serve_forever()
+    return 0
+
+
+def source_of(file: str | None) -> str:
+    """What the server opens for FILE; a file of `sample_graphs` is the sample, with its title."""
+    if file is None:
+        return f"sample:{FIRST}"
+    path = Path(file).resolve()
+    found = next((sample for sample in samples() if sample.path == path), None)
+    return f"path:{path}" if found is None else f"sample:{found.name}"
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A listening socket, made here so that a taken port is a sentence and no traceback.
+
+    Raises:
+        InputError: the address cannot be used.
+    """
+    if not 0 <= port < 65536:
+        raise InputError(f"--port {port}: a port is a number from 0 to 65535")
+    made = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        made.bind((host, port))
+        made.listen(128)
+    except OSError as error:
+        made.close()
+        other = port + 1 if 0 < port < 65535 else 0
+        why = error.strerror or error
+        raise InputError(f"cannot listen on {host}:{port} ({why}); try another port with --port {other}") from None
+    return made
+
+
+def has_display() -> bool:
+    """Whether opening a browser can work at all: not over ssh, not in a container."""
+    if sys.platform.startswith("linux"):
+        return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
+    return True
+
+
+def _shown(host: str) -> str:
+    """An address that a browser can open."""
+    if host in ("0.0.0.0", "::", ""):
+        return "localhost"
+    return f"[{host}]" if ":" in host else host

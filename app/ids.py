@@ -1,0 +1,28 @@
+"""The ids of the page's components: one place, so that a typing error is an import error."""
+
+from __future__ import annotations
+
+OPENED = "opened"
+"""Store: {session, run} of what is on the screen, or None. Written by the page after the pictures are loaded."""
+SELECTION = "selection"
+"""Store: {tensor, split, tick, source}; -1 for none. Written by the page, read by every view."""
+
+FILE_BUTTON = "file-button"
+FILE_TITLE = "file-title"
+PARAMETERS = "parameters"
+RUN = "run"
+SEARCH = "search"
+COLOR = "color"
+ANSWERS = "answers"
+DEVICES = "devices"
+PASSES = "passes"
+DAG = "dag"
+STRIP = "strip"
+STRIP_SHOW = "strip-show"
+TABLE = "table"
+WHY = "why"
+EVENTS = "events"
+OPEN_DIALOG = "open-dialog"
+OPEN_PATH = "open-path"
+OPEN_ERROR = "open-error"
+HELP_DIALOG = "help-dialog"

@@ -1,0 +1,61 @@
+"""The one page: answers on top, then the graph beside its explanation, then memory over time."""
+
+from __future__ import annotations
+
+import dash_mantine_components as dmc
+from dash import dcc, html
+from dash.development.base_component import Component
+
+from . import ids
+from .theme import THEME
+from .views import VIEWS
+from .views.parts import data
+
+
+def layout(first: str) -> Component:
+    """The skeleton, empty; `assets/page.js` opens what the address says, else `first`."""
+    view = {name: module.layout() for name, module in VIEWS.items() if name != "table"}
+    page = html.Main(
+        [
+            html.Div([view["answers"], view["devices"]], className="gs-head"),
+            html.Div([view["color"], view["passes"]], className="gs-controls"),
+            html.Div(
+                [
+                    html.Div([view["dag"], _divider("side", "vertical"), view["why"]], className="gs-upper"),
+                    _divider("top", "horizontal"),
+                    view["strip"],
+                ],
+                className="gs-work",
+                id="work",
+            ),
+            view["events"],
+        ],
+        className="gs-page",
+        id="page",
+        **data(data_state="loading", data_first=first),
+    )
+    shell: Component = dmc.MantineProvider(
+        [
+            dcc.Store(id=ids.OPENED),
+            dcc.Store(id=ids.SELECTION),
+            view["header"],
+            html.Div(id="progress", className="gs-progress", hidden=True, role="progressbar"),
+            page,
+            html.Div(id="trouble", className="gs-trouble", hidden=True, role="alert"),
+            html.Div(id="drop", className="gs-drop", hidden=True, children="Drop a graph JSON to open it"),
+            view["open"],
+            view["help"],
+        ],
+        theme=THEME,
+        defaultColorScheme="auto",
+    )
+    return shell
+
+
+def _divider(name: str, orientation: str) -> Component:
+    return html.Div(
+        className=f"gs-divider gs-divider-{orientation}",
+        role="separator",
+        tabIndex=0,
+        **data(data_divider=name, aria_orientation=orientation, aria_label="Resize the panels"),
+    )

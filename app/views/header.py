@@ -1,0 +1,74 @@
+"""The top bar: which file, which run, its parameters, search, theme and help."""
+
+from __future__ import annotations
+
+import dash
+import dash_mantine_components as dmc
+from dash import Input, html
+from dash.development.base_component import Component
+
+from .. import ids
+from ..sessions import SessionStore
+from .parts import call_page, data, icon
+
+
+def layout() -> Component:
+    """One line, 48 px high."""
+    return html.Header(
+        [
+            html.Span("galloscope", className="gs-brand"),
+            html.Button(
+                [html.Span(id=ids.FILE_TITLE, className="gs-file-title"), icon("down")],
+                id=ids.FILE_BUTTON,
+                type="button",
+                className="gs-file",
+                title="Open a sample, a file on this machine, or upload one",
+                **data(data_action="open"),
+            ),
+            html.Div(
+                dmc.SegmentedControl(id=ids.RUN, data=[], size="xs"), id="run-box", className="gs-runs", hidden=True
+            ),
+            html.Span(id=ids.PARAMETERS, className="gs-parameters"),
+            html.Div(
+                [
+                    icon("search"),
+                    html.Div(
+                        dmc.TextInput(
+                            id=ids.SEARCH,
+                            placeholder="Find a tensor",
+                            size="xs",
+                            variant="unstyled",
+                            debounce=False,
+                            **data(aria_label="Find a tensor by name or op"),
+                        ),
+                        className="gs-search-input",
+                    ),
+                    html.Kbd("/"),
+                    html.Div(id="search-list", className="gs-search-list", hidden=True, role="listbox"),
+                ],
+                className="gs-search",
+            ),
+            dmc.ColorSchemeToggle(
+                lightIcon=icon("sun"),
+                darkIcon=icon("moon"),
+                size=28,
+                variant="subtle",
+                color="gray",
+                className="gs-theme",
+                **data(aria_label="Light or dark theme"),
+            ),
+            html.Button(
+                "?",
+                type="button",
+                className="gs-tool gs-tool-text",
+                title="Keys and gestures (?)",
+                **data(data_action="help", aria_label="Help"),
+            ),
+        ],
+        className="gs-top",
+    )
+
+
+def register(app: dash.Dash, store: SessionStore) -> None:
+    """Choosing a run loads it."""
+    call_page(app, "chooseRun", ids.RUN, Input(ids.RUN, "value"))

@@ -1,0 +1,78 @@
+"""All tensors as a table that sorts and filters."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash
+import dash_ag_grid as dag
+from dash import html
+from dash.development.base_component import Component
+
+from .. import ids
+from ..sessions import SessionStore
+
+_NUMBER = {"type": "rightAligned", "filter": "agNumberColumnFilter", "width": 92}
+_BYTES = {**_NUMBER, "valueFormatter": {"function": "galloscopeBytes(params.value)"}}
+
+
+def columns() -> list[dict[str, Any]]:
+    """The columns, the ones that tell tensors apart first."""
+    made: list[dict[str, Any]] = [
+        {"field": "name", "pinned": "left", "width": 208, "cellClass": "gs-mono", "tooltipField": "name"},
+        {"field": "op", "width": 128},
+        {"field": "type", "width": 72},
+        {"field": "ne", "headerName": "shape", "width": 128},
+        {"field": "bytes", **_BYTES},
+        {"field": "device", "width": 96, "cellRenderer": "GalloscopeDevice"},
+        {"field": "cause", "width": 84, "cellClass": "gs-mono"},
+        {"field": "split", **_NUMBER, "width": 72},
+        {"field": "layer", **_NUMBER, "width": 76},
+        {"field": "step", **_NUMBER, "width": 76},
+        {"field": "place", "headerName": "buffer", "width": 104},
+        {"field": "offset", **_NUMBER, "width": 116, "cellClass": "gs-mono ag-right-aligned-cell",
+         "valueFormatter": {"function": "galloscopeHex(params.value)"}},
+        {"field": "size", "headerName": "takes", **_BYTES},
+        {"field": "born", **_NUMBER, "width": 76},
+        {"field": "dies", **_NUMBER, "width": 76},
+        {"field": "parent", "headerName": "in place of", "width": 144, "cellClass": "gs-mono"},
+        {"field": "id", **_NUMBER, "width": 72},
+    ]  # fmt: skip
+    return [{"headerName": column["field"], **column} for column in made]
+
+
+def layout() -> Component:
+    """The grid; its rows come from the scene and one more route when it is first looked at."""
+    theme = {
+        "function": "themeQuartz.withParams({backgroundColor:'var(--gs-surface)',foregroundColor:'var(--gs-text)',"
+        "borderColor:'var(--gs-line)',headerBackgroundColor:'var(--gs-bg)',headerTextColor:'var(--gs-muted)',"
+        "accentColor:'var(--gs-accent)',selectedRowBackgroundColor:'var(--gs-selected)',"
+        "rowHoverColor:'var(--gs-hover)',chromeBackgroundColor:'var(--gs-bg)',oddRowBackgroundColor:'transparent',"
+        "fontFamily:'inherit',fontSize:12,headerFontSize:12,headerFontWeight:500,rowHeight:24,headerHeight:28,"
+        "cellHorizontalPadding:8,wrapperBorder:false,wrapperBorderRadius:0,columnBorder:false})"
+    }
+    return html.Div(
+        dag.AgGrid(
+            id=ids.TABLE,
+            columnDefs=columns(),
+            rowData=[],
+            defaultColDef={"sortable": True, "filter": True, "resizable": True, "suppressHeaderMenuButton": True},
+            getRowId="params.data.row",
+            dashGridOptions={
+                "theme": theme,
+                "rowSelection": {"mode": "singleRow", "checkboxes": False, "enableClickSelection": False},
+                "animateRows": False,
+                "tooltipShowDelay": 400,
+                "suppressNoRowsOverlay": True,
+                "suppressCellFocus": False,
+            },
+            style={"height": "100%", "width": "100%"},
+        ),
+        id="table-box",
+        className="gs-fill",
+        hidden=True,
+    )
+
+
+def register(app: dash.Dash, store: SessionStore) -> None:
+    """Filled by `assets/page_table.js`."""

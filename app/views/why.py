@@ -1,0 +1,175 @@
+"""The panel that explains what is selected: a tensor, a split, a pass of the scheduler, a step of the allocator."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import dash
+from dash import Input, Output, State, html
+from dash.development.base_component import Component
+from dash.exceptions import PreventUpdate
+
+from ...core.text import bytes_text, tail_text
+from .. import ids
+from ..figures.palette import Hue
+from ..figures.passes import PASS_WORDS, PassSummary, pass_at
+from ..figures.selected import SplitCard, TensorCard, split_card, tensor_card
+from ..figures.steps import live_set
+from ..sessions import RunView, SessionStore
+from .parts import data, icon, link, panel, sentence, swatch, tool
+
+MOST_LISTED = 8
+MOST_ALIVE = 24
+
+
+def layout() -> Component:
+    """The panel with its hint."""
+    tools = [
+        tool("back", "back", "Selected before", "["),
+        tool("forward", "forward", "Selected after", "]"),
+        tool("max", "max-why", "Maximise"),
+    ]
+    return panel("why", html.Span("Why"), tools, html.Div(hint(), id=ids.WHY, className="gs-why"))
+
+
+def register(app: dash.Dash, store: SessionStore) -> None:
+    """The panel follows the selection and the run."""
+
+    @app.callback(
+        Output(ids.WHY, "children"), Input(ids.SELECTION, "data"), State(ids.OPENED, "data"), prevent_initial_call=True
+    )
+    def show(selection: dict[str, Any] | None, opened: dict[str, Any] | None) -> list[Component]:
+        if not opened:
+            raise PreventUpdate
+        return content(store.view(**opened), **(selection or {}))
+
+
+def hint(about: str = "", look: str = "", passes: bool = True) -> list[Component]:
+    """What the graph is, what there is to see, and what to do when nothing is selected."""
+    return [
+        html.Div(
+            [
+                *(html.P(text, className=kind) for text, kind in ((about, ""), (look, "gs-look")) if text),
+                html.P("Click a rectangle, an op, a split or a name to see why it is where it is."),
+                html.P(
+                    [
+                        html.Kbd("p"),
+                        " jumps to the peak, ",
+                        html.Kbd("/"),
+                        " finds a tensor",
+                        *([", ", html.Kbd("n"), " steps through the scheduler's passes."] if passes else ["."]),
+                    ]
+                ),
+            ],
+            className="gs-hint",
+        )
+    ]
+
+
+def content(view: RunView, tensor: int = -1, split: int = -1, tick: int = -1, source: str = "") -> list[Component]:
+    """A section for each thing that is selected; what was chosen last would be hard to guess, so the order is fixed."""
+    state = view.state
+    sections: list[Component] = []
+    if tick >= 0:
+        summary = pass_at(view.run, state, tick)
+        step = next((k for k, (first, end) in enumerate(view.ticks) if first <= tick < end), -1)
+        if summary is not None:
+            sections.append(_pass(view, summary))
+        elif step >= 0 and tensor < 0:
+            sections.append(_alive(view, step))
+    if 0 <= tensor < len(state.tensors):
+        sections.append(_tensor(view, tensor, tensor_card(state, tensor)))
+    if 0 <= split < len(state.splits):
+        sections.append(_split(view, split_card(state, split)))
+    return sections or hint(view.run.problem.about, view.look, bool(state.passes))
+
+
+def _head(title: Component | str, hue: Hue | None, facts: list[str], extra: list[Component]) -> Component:
+    parts = [] if hue is None else [swatch(hue)]
+    line = html.Div([*parts, html.Span(title, className="gs-why-title"), *extra], className="gs-why-line")
+    return html.Div([line, html.Div([html.Span(fact) for fact in facts], className="gs-facts")])
+
+
+def _tensor(view: RunView, tensor: int, card: TensorCard) -> Component:
+    copy = html.Button(
+        icon("copy"),
+        type="button",
+        className="gs-tool",
+        title="Copy the name",
+        **data(data_copy=card.name, aria_label="Copy the name"),
+    )
+    rows: list[Component] = [
+        part
+        for heading, told in card.rows
+        for part in (
+            html.Dt(heading),
+            html.Dd([html.P(sentence(one, view.ids)) for one in told]),
+        )
+    ]
+    rows += _relatives(view, "reads", card.producers) + _relatives(view, "read by", card.consumers)
+    return html.Section([_head(card.name, card.hue, card.facts, [copy]), html.Dl(rows, className="gs-why-rows")])
+
+
+def _relatives(view: RunView, heading: str, tensors: list[int]) -> list[Component]:
+    if not tensors:
+        return []
+    shown: list[Any] = []
+    for tensor in tensors[:MOST_LISTED]:
+        shown.append(link(tail_text(view.state.names[tensor], 40), tensor))
+    more = len(tensors) - MOST_LISTED
+    return [html.Dt(heading), html.Dd([*shown, f"and {more:,} more" if more > 0 else ""], className="gs-names")]
+
+
+def _split(view: RunView, card: SplitCard) -> Component:
+    by: list[Any] = [" ", link(view.state.names[card.by], card.by), "."] if card.by >= 0 else []
+    listed = [_sized(view, tensor, size) for tensor, size in card.inputs[:MOST_ALIVE]]
+    return html.Section(
+        [
+            _head(card.title, card.hue, card.facts, []),
+            html.P([card.reason, *by], className="gs-why-text"),
+            html.Div(listed, className="gs-sized"),
+        ]
+    )
+
+
+def _pass(view: RunView, summary: PassSummary) -> Component:
+    head = _head(f"pass {summary.name.value}", None, [f"{summary.changed:,} changes"], [])
+    rows: list[Component] = []
+    for backend, cause, meaning, count, tensors in summary.groups:
+        where = view.state.backends[backend].name if backend >= 0 else "no device yet"
+        shown: list[Any] = []
+        for tensor in tensors[:MOST_LISTED]:
+            shown.append(link(tail_text(view.state.names[tensor], 28), tensor))
+        more = len(tensors) - MOST_LISTED
+        rows += [
+            html.Dt(f"{count:,} × {where}"),
+            html.Dd(
+                [
+                    html.P([html.Span(cause, className="gs-mono"), f": {meaning}"]),
+                    html.P([*shown, f"and {more:,} more" if more > 0 else ""], className="gs-names"),
+                ]
+            ),
+        ]
+    text = html.P(PASS_WORDS[summary.name][2], className="gs-why-text")
+    return html.Section([head, text, html.Dl(rows, className="gs-why-rows gs-wide")])
+
+
+def _alive(view: RunView, step: int) -> Component:
+    """Who is alive at a step, per buffer."""
+    state = view.state
+    node = state.alloc_nodes[step][0]
+    parts: list[Component] = [_head(f"alive at step {step:,}", None, [f"while {state.names[node]} runs"], [])]
+    for buffer, alive in live_set(state, step):
+        total = sum(size for _, size in alive)
+        title = f"{state.buffers[buffer].buft.name}: {bytes_text(total)} in {len(alive):,} tensors"
+        parts.append(html.H3(title, className="gs-why-heading"))
+        parts.append(html.Div([_sized(view, t, size) for t, size in alive[:MOST_ALIVE]], className="gs-sized"))
+        if len(alive) > MOST_ALIVE:
+            rest = sum(size for _, size in alive[MOST_ALIVE:])
+            parts.append(html.P(f"and {len(alive) - MOST_ALIVE:,} more, {bytes_text(rest)}", className="gs-why-more"))
+    return html.Section(parts)
+
+
+def _sized(view: RunView, tensor: int, size: int) -> Component:
+    number = html.Span(bytes_text(size), className="gs-number", title=f"{size:,} bytes")
+    return html.Div([number, link(view.state.names[tensor], tensor)])

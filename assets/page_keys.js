@@ -1,0 +1,80 @@
+"use strict";
+/* Keys that work anywhere on the page. They are caught on the way down, so that the page knows what a picture would do. */
+(() => {
+  const page = window.galloscope.page;
+  const { $, state } = page;
+  const COLORS = ["device", "op", "layer", "cause", "size"];
+  const typing = (element) => element?.closest?.("input:not([type=radio]), textarea, select, [contenteditable]");
+  const dialogOpen = () => document.querySelector(".gs-dialog [role=dialog]");
+
+  /* The relative that a reader most likely means: what an op computes on, not its weights. */
+  function relative(kind) {
+    if (state.tensor < 0) return;
+    const found = page.dag[kind](state.tensor);
+    const own = found.filter((id) => page.scene.tensors.op[id] !== "NONE");
+    const next = (own.length ? own : found)[0];
+    if (next !== undefined) page.select({ tensor: next }, "keys");
+  }
+
+  function pass(by) {
+    const { passes } = page.scene;
+    if (!passes.length) return;
+    const now = page.momentOf(state.tick).pass;
+    const next = now < 0 ? (by > 0 ? 0 : passes.length - 1) : now + by;
+    page.select({ tick: next < 0 || next >= passes.length ? -1 : passes[next].tick }, "keys");
+  }
+
+  function step(by) {
+    const n = page.scene.strip.n_steps, now = page.momentOf(state.tick).step;
+    if (n) page.selectStep(Math.min(n - 1, Math.max(0, now < 0 ? 0 : now + by)), "keys");
+  }
+
+  /* Undo the last mode; false when there is none left. */
+  function escape() {
+    if ($("events").classList.contains("gs-events-open")) $("events").classList.remove("gs-events-open");
+    else if (state.tick >= 0) page.select({ tick: -1 }, "keys");
+    else if (state.tensor >= 0) page.select({ tensor: -1 }, "keys");
+    else if (state.split >= 0) page.select({ split: -1 }, "keys");
+    else if (state.max) page.panels.maximise(state.max);
+    else if (!$("trouble").hidden && page.scene) $("trouble").hidden = true;
+    else return false;
+    return true;
+  }
+
+  const KEYS = {
+    "/": () => $("search").focus(),
+    i: () => relative("producers"),
+    o: () => relative("consumers"),
+    n: () => pass(1),
+    b: () => pass(-1),
+    ",": () => step(-1),
+    ".": () => step(1),
+    p: () => page.peak(),
+    f: () => { page.dag.fit(); page.strip.fit(); },
+    c: () => page.setColor(COLORS[(COLORS.indexOf(page.by()) + 1) % COLORS.length]),
+    t: () => page.panels.tab(state.tab === "table" ? "dag" : "table"),
+    1: () => page.panels.maximise("dag"),
+    2: () => page.panels.maximise("strip"),
+    3: () => page.panels.maximise("table"),
+    "[": () => page.walk(page.past, page.future),
+    "]": () => page.walk(page.future, page.past),
+    "?": () => page.tell("help-dialog", { opened: true }),
+  };
+
+  page.keys = {
+    start() {
+      document.addEventListener("keydown", (event) => {
+        if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || dialogOpen()) return;
+        if (event.target.getAttribute?.("role") === "button" && (event.key === "Enter" || event.key === " ")) {
+          event.preventDefault();
+          event.target.click();
+          return;
+        }
+        const action = event.key === "Escape" ? escape : KEYS[event.key];
+        if (!action || (!page.scene && event.key !== "?") || action() === false) return;
+        event.preventDefault();
+        event.stopPropagation();
+      }, true);
+    },
+  };
+})();

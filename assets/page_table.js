@@ -1,0 +1,70 @@
+"use strict";
+/* The table's rows: made from the scene and one more route, and only once somebody looks at the table. */
+(() => {
+  const galloscope = window.galloscope;
+  const page = galloscope.page;
+  const { state } = page;
+  let filled = "", ready = null;
+
+  const grid = () => (ready = ready || window.dash_ag_grid.getApiAsync("table").then((api) => {
+    api.addEventListener("rowClicked", (event) => page.select({ tensor: event.data.id }, "table"));
+    api.addEventListener("cellFocused", (event) => {
+      const row = event.rowIndex === null ? null : api.getDisplayedRowAtIndex(event.rowIndex);
+      if (row?.data && document.activeElement?.closest?.("#table") && event.sourceEvent?.type === "keydown") page.select({ tensor: row.data.id }, "table");
+    });
+    return api;
+  }));
+
+  function rows(columns) {
+    const { tensors, devices } = page.scene, { column } = galloscope.format;
+    const bytes = column(tensors.bytes, "float64"), device = column(tensors.device, "int8"), layer = column(tensors.layer, "int16");
+    const numbers = {};
+    for (const [key, kind] of [["step", "int32"], ["split", "int32"], ["offset", "float64"], ["size", "float64"], ["born", "int32"], ["dies", "int32"], ["parent", "int32"]]) {
+      numbers[key] = column(columns[key], kind);
+    }
+    const known = (value) => (value < 0 ? null : value);
+    return tensors.name.map((name, id) => ({
+      row: String(id), id, name, op: tensors.op[id] === "NONE" ? "" : tensors.op[id], type: tensors.type[id], ne: tensors.ne[id], bytes: bytes[id],
+      device: devices[device[id]]?.name ?? "", cause: columns.cause[id], layer: known(layer[id]), place: columns.place[id],
+      split: known(numbers.split[id]), step: known(numbers.step[id]), offset: known(numbers.offset[id]), size: known(numbers.size[id]),
+      born: known(numbers.born[id]), dies: known(numbers.dies[id]), parent: numbers.parent[id] < 0 ? "" : tensors.name[numbers.parent[id]],
+    }));
+  }
+
+  async function fill() {
+    const wanted = `${state.session}/${state.run}`;
+    if (!page.scene || filled === wanted) return;
+    filled = wanted;
+    const response = await fetch(`/table/${encodeURIComponent(state.session)}/${state.run}.json`);
+    if (!response.ok || filled !== wanted) { filled = response.ok ? filled : ""; return; }
+    const columns = await response.json();
+    page.tell("table", { rowData: rows(columns) });
+    await grid();
+    setTimeout(() => select(state.tensor), 60);
+  }
+
+  async function select(tensor) {
+    if (!filled) return;
+    const api = await grid(), node = tensor < 0 ? null : api.getRowNode(String(tensor));
+    if (!node) { api.deselectAll(); return; }
+    node.setSelected(true, true);
+    api.ensureNodeVisible(node, "middle");
+  }
+
+  page.table = {
+    fill, select,
+    load() { filled = ""; if (state.tab === "table") fill(); },
+  };
+
+  /* What the column definitions name. */
+  const named = (window.dashAgGridFunctions = window.dashAgGridFunctions || {});
+  named.galloscopeBytes = (value) => (value === null || value === undefined ? "" : galloscope.format.bytes(value));
+  named.galloscopeHex = (value) => (value === null || value === undefined ? "" : galloscope.format.hex(value));
+
+  const shown = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});
+  shown.GalloscopeDevice = (props) => {
+    const device = page.scene?.devices.find((one) => one.name === props.value);
+    const style = device ? { "--light": device.light, "--dark": device.dark } : {};
+    return window.React.createElement("span", null, device && window.React.createElement("span", { className: "gs-swatch gs-hue", style }), props.value);
+  };
+})();

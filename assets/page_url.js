@@ -1,0 +1,63 @@
+"use strict";
+/* The state in the address: which file and run, what is selected, how it is looked at. Defaults are left out, so that a
+ * fresh page has a short address. A selection is an entry of the history, a zoom is not. */
+(() => {
+  const page = window.galloscope.page;
+  const { state } = page;
+  const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1 };
+  const TEXTS = { by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "" };
+  const FILE = /^(sample|path|session):/;
+  let waiting = 0;
+
+  function text() {
+    const query = new URLSearchParams();
+    if (state.source) query.set("file", state.source);
+    for (const [key, usual] of [...Object.entries(NUMBERS), ...Object.entries(TEXTS)]) {
+      if (state[key] !== usual) query.set(key, state[key]);
+    }
+    // These need no escaping in a query and read better without.
+    return "?" + query.toString().replace(/%3A/gi, ":").replace(/%2F/gi, "/").replace(/%2C/gi, ",").replace(/%40/g, "@");
+  }
+
+  function read() {
+    const query = new URLSearchParams(location.search), found = { source: query.get("file") || "" };
+    if (!FILE.test(found.source)) found.source = "";
+    for (const [key, usual] of Object.entries(NUMBERS)) {
+      const value = query.get(key);
+      found[key] = value !== null && /^-?\d{1,9}$/.test(value) ? Number(value) : usual;
+    }
+    for (const [key, usual] of Object.entries(TEXTS)) found[key] = (query.get(key) ?? usual).slice(0, 4000);
+    return found;
+  }
+
+  const write = (how) => {
+    clearTimeout(waiting);
+    const next = text();
+    if (next !== location.search && page.scene) history[how](null, "", next);
+  };
+
+  /* Go to what the address says: another file or run is opened, else only the rest is applied. */
+  async function go() {
+    const wanted = read();
+    page.panels.apply(wanted);
+    const source = wanted.source || document.getElementById("page").dataset.first;
+    const { run, tensor, split, tick, by, strip, dag, show } = wanted;
+    const rest = { tensor, split, tick, strip, dag, show };
+    if (source !== state.source || run !== state.run || !page.scene) {
+      state.by = by;
+      await page.open.source(source, run, rest);
+    } else {
+      Object.assign(state, rest, { by });
+      page.legend.paint();
+      page.tell("color", { value: page.by() });
+      page.showSelection("url");
+      page.applyViews();
+    }
+  }
+
+  page.url = {
+    start: () => { addEventListener("popstate", go); return go(); },
+    push: () => write("pushState"),
+    replace: () => { clearTimeout(waiting); waiting = setTimeout(write, 200, "replaceState"); },
+  };
+})();
