@@ -42,7 +42,9 @@ class _Chart:
         self.steps = max(1, state.n_steps)
         self.hues = [hue.light for hue, _ in device_hues([backend.type for backend in state.backends])]
         self.lives: dict[tuple[int, int], list[Lifetime]] = {}
-        for life in sorted([*current_lifetimes(state).values(), *state.earlier], key=lambda one: (one.born, one.tensor)):
+        for life in sorted(
+            [*current_lifetimes(state).values(), *state.earlier], key=lambda one: (one.born, one.tensor)
+        ):
             self.lives.setdefault((life.buffer, life.chunk), []).append(life)
         total = sum(lane.size ** (1 / 3) for lane in self.lanes) or 1
         room = 84.0 * max(1, min(len(self.lanes), 6)) + 60

@@ -149,7 +149,9 @@ class Gallocr:
         buffer, chunk, offset, _ = slot
         size = alloc_size(self.bufts[buffer], columns.tensors[tensor])
         real = self.real[buffer] or ()
-        capacity = real[chunk] if chunk < len(real) else 0
+        if chunk >= len(real):  # a chunk of 0 bytes came after the buffers were made: that makes no new one
+            raise GgmlAbort("ggml-backend.cpp: GGML_ASSERT(buffer) failed")
+        capacity = real[chunk]
         if offset + size > capacity:
             raise GgmlAbort(_OUT_OF_BOUNDS)
         placed[tensor] = slot

@@ -37,13 +37,56 @@ CROWDED: Document = {
     "outputs": ["o"],
 }
 
+# The second graph needs a chunk of 0 bytes in a buffer that was made without one.
+NO_CHUNK: Document = {
+    "mode": "galloc",
+    "backends": [{"name": "A"}, {"name": "CPU"}],
+    "tensors": [{"name": "x", "ne": [32], "flags": ["input"]}, {"name": "o", "op": "SIN", "src": ["x"]}],
+    "outputs": ["o"],
+    "sequence": [
+        {
+            "tensors": [
+                {"name": "x", "ne": [0], "flags": ["input"]},
+                {"name": "a", "op": "SIN", "src": ["x"], "buffer_id": 1},
+                {"name": "o", "op": "SIN", "src": ["a"]},
+            ]
+        }
+    ],
+}
 
-@pytest.mark.parametrize("document", [TWICE, CROWDED], ids=["twice", "crowded"])
+# A leaf that lay in a buffer of its own has no place in the plan; nothing checks leafs, so ggml reads buffers[-1].
+NO_PLACE: Document = {
+    "tensors": [
+        {"name": "l", "ne": [64], "alloc_in": "CPU"},
+        {"name": "x", "ne": [64]},
+        {"name": "o", "op": "SIN", "src": ["x"]},
+    ],
+    "outputs": ["l", "o"],
+    "sequence": [
+        {
+            "tensors": [
+                {"name": "l", "ne": [64]},
+                {"name": "x", "ne": [64]},
+                {"name": "o", "op": "SIN", "src": ["x"]},
+            ]
+        }
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    "document", [TWICE, CROWDED, NO_CHUNK, NO_PLACE], ids=["twice", "crowded", "no chunk", "no place"]
+)
 def test_law_and_real_library(document: Document) -> None:
     hold_law(parse_graph(json.dumps(document).encode()))
     if ggml_abi.available():
         with RealGgml() as real:
             compare(ours(document), real.ask(document))
+
+
+@pytest.mark.parametrize(("document", "words"), [(NO_CHUNK, "GGML_ASSERT(buffer)"), (NO_PLACE, "buffers[-1]")])
+def test_stops_where_ggml_stops(document: Document, words: str) -> None:
+    assert words in session_record(trace(parse_graph(json.dumps(document).encode())))["runs"][-1]["abort"]
 
 
 def test_an_input_overwritten_before_it_is_read_lives_twice() -> None:
