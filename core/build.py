@@ -22,9 +22,12 @@ class Built(NamedTuple):
     names: list[str]
 
 
+_PARAM = int(Flag.PARAM)
+
+
 def is_leaf(op: Op, flags: int) -> bool:
     """A tensor without op is a leaf, unless it is a trainable parameter."""
-    return op is Op.NONE and not flags & Flag.PARAM
+    return op is Op.NONE and not flags & _PARAM
 
 
 def name_all(graph: Graph, nodes: list[int], leafs: list[int]) -> list[str]:
@@ -64,8 +67,9 @@ class _Builder:
         self.backwards = backwards
         self.tensors = tensors
         self.record = record
-        self.has_op = bytearray(tensor.op is not Op.NONE for tensor in tensors)
-        self.leaf = bytearray(is_leaf(tensor.op, tensor.flags) for tensor in tensors)
+        self.has_op = [tensor.op is not Op.NONE for tensor in tensors]
+        self.leaf = [is_leaf(tensor.op, tensor.flags) for tensor in tensors]
+        self.cursors = [0] * len(tensors)
         self.visited = bytearray(len(tensors))
         self.passed_on = bytearray(len(tensors))
         self.nodes: list[int] = []
@@ -77,14 +81,13 @@ class _Builder:
             if compute and not self.passed_on[root]:
                 self._mark(root)
             return
-        srcs, visited, passed_on = self.src, self.visited, self.passed_on
+        srcs, visited, passed_on, cursors = self.src, self.visited, self.passed_on, self.cursors
         visited[root] = 1
-        path, cursors = [root], [0]
-        reached_by = [(-1, -1)]
+        path = [root]
         while path:
             tensor = path[-1]
             src = srcs[tensor]
-            cursor, n_src = cursors[-1], len(src)
+            cursor, n_src = cursors[tensor], len(src)
             while cursor < n_src:
                 source = src[cursor]
                 cursor += 1
@@ -92,24 +95,29 @@ class _Builder:
                     continue
                 if not visited[source]:
                     visited[source] = 1
-                    cursors[-1] = cursor
-                    path.append(source)
-                    cursors.append(0)
-                    reached_by.append((tensor, n_src - cursor if self.backwards else cursor - 1))
-                    break
-                if compute and not passed_on[source]:
+                    if srcs[source]:
+                        path.append(source)
+                        break
+                    self._list(source, compute, tensor, n_src - cursor if self.backwards else cursor - 1)
+                elif compute and not passed_on[source]:
                     self._mark(source)
             else:
                 path.pop()
-                cursors.pop()
-                self._list(tensor, compute, *reached_by.pop())
+                if not path:
+                    self._list(tensor, compute, -1, -1)
+                    break
+                parent = path[-1]
+                via = cursors[parent]
+                self._list(tensor, compute, parent, len(srcs[parent]) - via if self.backwards else via - 1)
+                continue
+            cursors[tensor] = cursor
 
     def _list(self, tensor: int, compute: bool, parent: int, slot: int) -> None:
-        leaf = bool(self.leaf[tensor])
+        leaf = self.leaf[tensor]
         (self.leafs if leaf else self.nodes).append(tensor)
         if compute:
             self.passed_on[tensor] = 1
-        self.record(Visit(tensor, leaf, compute and bool(self.has_op[tensor]), parent, slot))
+        self.record(Visit(tensor, leaf, compute and self.has_op[tensor], parent, slot))
 
     def _mark(self, top: int) -> None:
         """Set COMPUTE on a tensor listed earlier and on its sources that lack it, slots 0..9 whatever the order."""

@@ -145,6 +145,9 @@ class Fold:
     def _weigh(self, event: ev.Weigh) -> None:
         self.state.weighed.setdefault(event.tensor, []).append((event.backend, event.readable))
 
+    def _cannot_upgrade(self, event: ev.CannotUpgrade) -> None:
+        self.state.not_upgraded.append((event.tensor, event.backend, event.src))
+
     def _split(self, event: ev.Split) -> None:
         splits = self.state.splits
         if splits:
@@ -297,7 +300,8 @@ class Fold:
 HANDLERS: dict[type, str] = {
     ev.Begin: "_begin", ev.Visit: "_visit", ev.MarkCompute: "_mark_compute",
     ev.Pass: "_start_pass", ev.PassDone: "_end_pass", ev.Assign: "_assign", ev.Refuse: "_refuse",
-    ev.Decline: "_decline", ev.Weigh: "_weigh", ev.Split: "_split", ev.SplitInput: "_split_input", ev.Copy: "_copy",
+    ev.Decline: "_decline", ev.Weigh: "_weigh", ev.CannotUpgrade: "_cannot_upgrade",
+    ev.Split: "_split", ev.SplitInput: "_split_input", ev.Copy: "_copy",
     ev.Rewrite: "_rewrite", ev.GraphInput: "_graph_input", ev.Dependency: "_dependency",
     ev.AllocGraph: "_alloc_graph", ev.IdsChanged: "_ids_changed", ev.NeedsRealloc: "_needs_realloc",
     ev.Reserve: "_reserve", ev.Exec: "_execute", ev.NewChunk: "_new_chunk", ev.Alloc: "_alloc", ev.Free: "_free",
@@ -308,7 +312,7 @@ HANDLERS: dict[type, str] = {
 """The handler of every kind of event that changes the state."""
 
 NO_CHANGE = (
-    ev.CannotUpgrade, ev.Phase, ev.PassOver, ev.ViewDone, ev.Sync, ev.EventSync, ev.EventWait, ev.EventRecord,
+    ev.Phase, ev.PassOver, ev.ViewDone, ev.Sync, ev.EventSync, ev.EventWait, ev.EventRecord,
     ev.Transfer, ev.AsyncTransfer, ev.CopyAsync, ev.CallCopy, ev.CopyCalled, ev.Launch,
 )  # fmt: skip
 """Events that tell what happened on the way. A test compares both lists with the `Event` union."""

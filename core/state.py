@@ -98,6 +98,7 @@ class State:
 
     Attributes:
         buffers: by buffer id; inherited from the run before, like the plan in them.
+        not_upgraded: (tensor, backend, source it cannot read), from pass 3.
         reused: child -> parent, the in-place decisions of this run.
         plan_reuse: step -> source slot, the in-place decisions of the plan in force (inherited with it).
         lifetimes: what this run's reservation planned; empty when it kept the plan of an earlier run.
@@ -135,6 +136,7 @@ class State:
     refused: dict[tuple[int, int], str] = field(default_factory=dict)
     declined: dict[tuple[int, int], str] = field(default_factory=dict)
     weighed: dict[int, list[tuple[int, int]]] = field(default_factory=dict)
+    not_upgraded: list[tuple[int, int, int]] = field(default_factory=list)
     no_reuse: list[tuple[int, int, Refusal, int]] = field(default_factory=list)
     reused: dict[int, int] = field(default_factory=dict)
     plan_reuse: dict[int, int] = field(default_factory=dict)

@@ -9,11 +9,18 @@ from ...core.files.graph_json import read_graph
 from ...core.log import Run
 from ...core.session import Session, trace
 from ...core.state import State
+from ..samples import FIRST, find_sample
 
 
-def add_file(parser: argparse.ArgumentParser) -> None:
-    """FILE and --run."""
-    parser.add_argument("file", metavar="FILE", help="graph JSON, plain or gzip")
+def add_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """FILE and --run; without a FILE the commands look at the opening sample."""
+    parser.add_argument(
+        "file",
+        nargs=None if required else "?",
+        default=None if required else str(find_sample(FIRST).path),
+        metavar="FILE",
+        help="graph JSON, plain or gzip" + ("" if required else " (default: a sample)"),
+    )
     parser.add_argument(
         "--run", type=int, default=0, metavar="N", help="which run of a sequence (default 0, the first)"
     )

@@ -14,7 +14,7 @@ from .inputs import add_file, find_tensor, load, pick_run
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `galloscope why`."""
-    add_file(parser)
+    add_file(parser, required=True)
     parser.add_argument("tensor", metavar="TENSOR", help="its name, or #id")
     parser.add_argument("--json", action="store_true", help="the sentences as one JSON object on a line")
 

@@ -52,6 +52,7 @@ class Reservation:
         self.bufts = bufts
         self.blocks = blocks
         self.record = record
+        self.plain = [not buft.pad_quant and not buft.op_extra for buft in bufts]
         self.children = [0] * count
         self.views = [0] * count
         self.address: list[tuple[int, int, int] | None] = [None] * count
@@ -92,8 +93,7 @@ class Reservation:
 
     def slots(self) -> list[Slot | None]:
         """Per tensor id its recorded place; None for views, external tensors and tensors outside the graph."""
-        tensors, bufts = self.columns.tensors, self.bufts
-        plain = [not buft.pad_quant and not buft.op_extra for buft in bufts]
+        tensors, bufts, plain = self.columns.tensors, self.bufts, self.plain
         nbytes = self.columns.nbytes
         return [
             None
@@ -189,6 +189,8 @@ class Reservation:
         self.address[child] = place
         self.own[parent] = self.settled[parent] = 0  # a parent still to be read would be given memory again
         self.record(Reuse(child, parent, buffer, chunk, offset))
+        if self.plain[buffer]:
+            return  # equal layouts take equal bytes
         buft, tensors = self.bufts[buffer], self.columns.tensors
         if alloc_size(buft, tensors[parent]) < alloc_size(buft, tensors[child]):
             raise GgmlAbort("ggml-alloc.c: GGML_ASSERT(parent_size >= node_size) failed")
@@ -235,4 +237,6 @@ class Reservation:
     def _rounded(self, tensor: int, buffer: int) -> int:
         """Bytes taken in the buffer, a multiple of its alignment."""
         align = self.blocks[buffer].align
+        if self.plain[buffer]:
+            return -(-self.columns.nbytes[tensor] // align) * align
         return -(-alloc_size(self.bufts[buffer], self.columns.tensors[tensor]) // align) * align

@@ -244,18 +244,20 @@ def _refusals(run: Run, state: State) -> dict[str, Any]:
     """What was asked and answered no, and what was looked at and passed over."""
     names = state.names
     backend = [one.name for one in state.backends]
-    blocks = []
-    upgrades = []
-    for event in run.events:
-        if type(event) is ev.PassOver:
-            passed = [(chunk, offset, size, event.needed - size) for chunk, offset, size in event.blocks]
-            blocks.append((names[event.tensor], event.buffer, event.needed, passed))
-        elif type(event) is ev.CannotUpgrade:
-            upgrades.append((names[event.tensor], backend[event.backend], names[event.src]))
+    blocks = [
+        (
+            names[e.tensor],
+            e.buffer,
+            e.needed,
+            [(chunk, offset, size, e.needed - size) for chunk, offset, size in e.blocks],
+        )
+        for e in run.events
+        if type(e) is ev.PassOver
+    ]
     return {
         "backends": [(names[t], backend[b], reason) for (t, b), reason in state.refused.items()],
         "offload": [(names[t], backend[b], reason) for (t, b), reason in state.declined.items()],
         "candidates": [(names[t], [(backend[b], count) for b, count in rows]) for t, rows in state.weighed.items()],
-        "upgrades": upgrades,
+        "upgrades": [(names[t], backend[b], names[source]) for t, b, source in state.not_upgraded],
         "blocks": blocks,
     }

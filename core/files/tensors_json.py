@@ -23,7 +23,7 @@ class Tensors:
         self.docs = docs
         self.devices = devices
         self.index: dict[str, int] = {}
-        self.contiguous: dict[tuple[int, Shape], tuple[Shape, int]] = {}
+        self.contiguous: dict[tuple[int, ...], tuple[DType, Shape, Shape, int]] = {}
         for i, doc in enumerate(docs):
             if not doc.name:
                 continue
@@ -162,13 +162,16 @@ class Tensors:
         """Type, ne, nb and bytes; most tensors are contiguous and share few shapes, so those are remembered."""
         first = built[src[0]] if src and src[0] >= 0 else None
         dtype = self._dtype(i, doc, base)
-        ne = self._shape(i, doc, base or first)
-        if doc.nb is None and (base is None or doc.ne is not None):
-            known = self.contiguous.get((dtype.id, ne))
+        given = doc.ne
+        if doc.nb is None and (base is None or given is not None):
+            key = (dtype.id, *(given if given is not None else first.ne if first is not None else (1,)))
+            known = self.contiguous.get(key)
             if known is None:
+                ne = self._shape(i, doc, first)
                 nb = contiguous(dtype, ne)
-                known = self.contiguous[dtype.id, ne] = nb, self._checked_size(i, dtype, ne, nb)
-            return dtype, ne, *known
+                known = self.contiguous[key] = dtype, ne, nb, self._checked_size(i, dtype, ne, nb)
+            return known
+        ne = self._shape(i, doc, base or first)
         if doc.op in (Op.PERMUTE, Op.TRANSPOSE) and doc.ne is None and doc.nb is None and first is not None:
             ne, nb = _permuted(self._axes(i, doc), first)
         else:
