@@ -12,7 +12,7 @@ from .build import Built, build_forward
 from .events import Event
 from .graph import Graph, Order
 from .op import Op
-from .tensor import Flag, Tensor
+from .tensor import MAX_NAME, Flag, Tensor
 
 Record = Callable[[Event], object]
 
@@ -66,10 +66,19 @@ def prepare(graph: Graph, order: Order, record: Record) -> Columns:
     return Columns(graph, build_forward(graph, order, record))
 
 
+def cut_name(name: str) -> str:
+    """A name as ggml_format_name keeps it: what does not fit into 63 bytes is lost.
+
+    >>> cut_name("GPU0#" + "x" * 60 + "#0")[-3:]
+    'xxx'
+    """
+    return name if len(name) * 4 < MAX_NAME else name.encode()[: MAX_NAME - 1].decode(errors="ignore")
+
+
 def copy_of(source: Tensor, name: str, *, pipelined: bool) -> Tensor:
     """A scheduler copy: same shape and strides, no op (ggml_dup_tensor_layout); never overwritten if pipelined."""
     return Tensor(
-        name=name,
+        name=cut_name(name),
         op=Op.NONE,
         dtype=source.dtype,
         ne=source.ne,
@@ -84,7 +93,7 @@ def copy_of(source: Tensor, name: str, *, pipelined: bool) -> Tensor:
 def dependency_on(source_id: int, source: Tensor, name: str, sources: tuple[int, ...]) -> Tensor:
     """The node "x (view)" (ggml_view_tensor with sources set): it keeps them alive until its place in the order."""
     return Tensor(
-        name=f"{name} (view)",
+        name=cut_name(f"{name} (view)"),
         op=Op.NONE,
         dtype=source.dtype,
         ne=source.ne,

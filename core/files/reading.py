@@ -9,7 +9,7 @@ from ..errors import InputError
 
 MAX_BYTES = 256 << 20
 """Largest graph file, unpacked (bytes). The 50,000-node corpus graph is 5.4 MB."""
-MAX_OBJECTS = 1_000_000
+MAX_OBJECTS = 400_000
 MAX_VALUES = 10_000_000
 
 

@@ -102,3 +102,23 @@ def test_a_full_hash_set_is_ggmls_abort() -> None:
     record = session_record(trace(parse_graph(json.dumps(CROWDED).encode())))
     assert record["abort"] == "ggml-impl.h: fatal error"
     assert [row[0] for row in record["events"]][-4:] == ["alloc", "exec", "view_done", "view_done"]
+
+
+def test_names_of_copies_are_cut_like_ggmls() -> None:
+    """ggml_format_name keeps 63 bytes."""
+    name = "n" * 63
+    document = {
+        "backends": [{"name": "CUDA0"}, {"name": "CPU"}],
+        "tensors": [
+            {"name": name, "ne": [32], "flags": ["input"]},
+            {"name": "w", "ne": [32, 32], "weight_of": "CUDA0"},
+            {"name": "o", "op": "MUL_MAT", "src": ["w", name], "ne": [32]},
+        ],
+        "outputs": ["o"],
+    }
+    record = session_record(trace(parse_graph(json.dumps(document).encode())))
+    assert record["copies"][0][0] == ("CUDA0#" + name)[:63]
+    assert record["alloc_nodes"][0] == (name, 1)
+    if ggml_abi.available():
+        with RealGgml() as real:
+            compare(ours(document), real.ask(document))
