@@ -114,6 +114,15 @@ class Op(str, Enum):
     __hash__ = str.__hash__
 
 
+UNARY_OPS = (
+    "ABS", "SGN", "NEG", "STEP", "TANH", "ELU", "RELU", "SIGMOID", "GELU", "GELU_QUICK", "SILU", "HARDSWISH",
+    "HARDSIGMOID", "EXP", "EXPM1", "SOFTPLUS", "GELU_ERF", "XIELU", "FLOOR", "CEIL", "ROUND", "TRUNC",
+)  # fmt: skip
+"""enum ggml_unary_op: which one an op UNARY is stands in its first op_params word."""
+
+GLU_OPS = ("REGLU", "GEGLU", "SWIGLU", "SWIGLU_OAI", "GEGLU_ERF", "GEGLU_QUICK")
+"""enum ggml_glu_op, likewise for op GLU."""
+
 VIEW_OPS = frozenset({Op.VIEW, Op.RESHAPE, Op.PERMUTE, Op.TRANSPOSE})
 """Ops that only describe memory: nothing is computed (ggml_is_view_op)."""
 

@@ -60,4 +60,6 @@ def find_tensor(state: State, wanted: str) -> int:
     labels = [tensor.label for tensor in state.tensors]
     if wanted and wanted in labels:
         return labels.index(wanted)
-    raise InputError(f"no tensor is named {wanted!r}{nearest(wanted, state.names)}")
+    family = [name for name in state.names if name.startswith(f"{wanted}-")] if wanted else []
+    hint = f" (there are {family[0]} to {family[-1]})" if len(family) > 1 else nearest(wanted, state.names)
+    raise InputError(f"no tensor is named {wanted!r}{hint}")

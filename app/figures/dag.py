@@ -18,7 +18,7 @@ from .layout import Effort, Kind, Layer, Shape, crossing_values, cut_layers, cut
 from .layout import kind as measures
 from .layout.notes import differences
 
-FOLD_ABOVE = 250
+FOLD_ABOVE = 100
 """A graph with more nodes opens folded by layer."""
 GHOST_USES = 3
 """A value used in this many layers besides its own is named in its users: as lines it would ruin any layout."""

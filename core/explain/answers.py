@@ -9,9 +9,10 @@ from ..events import Cause, Refusal, SplitReason
 from ..op import Op
 from ..state import State
 from ..text import bytes_text, shape_text
+from .aborts import meaning
 from .sentence import Sentence, count, name
 from .stats import split_bytes
-from .usage import Usage, device_name, usage
+from .usage import device_name, usage
 
 MOST = 4
 
@@ -43,7 +44,9 @@ def answers(state: State, violations: list[Violation]) -> list[Sentence]:
 def _abort(state: State) -> Sentence | None:
     if state.abort is None:
         return None
-    return Sentence("abort", f"**Real ggml stops here**: {name(state.abort)}", alarm=True)
+    reason = meaning(state)
+    text = f"{reason} ({name(state.abort)})" if reason else name(state.abort)
+    return Sentence("abort", f"**Real ggml stops here**: {text}.", alarm=True)
 
 
 def _violation(state: State, violations: list[Violation]) -> Sentence | None:
@@ -76,38 +79,55 @@ def _peak(state: State) -> Sentence | None:
     size = life.size if life is not None else tensor.nbytes
     at = state.alloc_nodes[top.peak_step][0] if state.alloc_nodes else owner
     what = f"{tensor.dtype.name} {shape_text(tensor.ne)}"
-    whose = f"this result ({what})" if at == owner else f"{name(state.names[owner])} ({what})"
+    scratch = state.buffers[top.buffer].buft.alloc_size(tensor) - tensor.nbytes
+    if scratch > 0:
+        what += f" and {bytes_text(scratch)} behind it that the buffer type asks for"
+    kind = "result" if tensor.op is not Op.NONE else "copy" if owner >= state.n_graph else "tensor"
+    whose = f"this {kind} ({what})" if at == owner else f"{name(state.names[owner])} ({what})"
     share = round(100 * size / top.peak)
-    lead = f"{device_name(state, top)} peaks at **{bytes_text(top.peak)}** at {name(state.names[at])}"
-    spare = _spare(top)
-    return Sentence("peak", f"{lead}: {whose} is {bytes_text(size)} of it, {share} %.{spare}", tensor=owner)
-
-
-def _spare(one: Usage) -> str:
-    """The part of the buffer that fragmentation costs, when it is worth a word."""
-    if one.fragmentation < 0.01:
-        return ""
-    return f" The buffer takes {bytes_text(one.size)}: {round(100 * one.fragmentation)} % lie between tensors."
+    device = device_name(state, top)
+    if top.size == top.peak:
+        lead = f"{device} peaks at **{bytes_text(top.size)}** at {name(state.names[at])}"
+        return Sentence("peak", f"{lead}: {whose} is {bytes_text(size)} of it, {share} %.", tensor=owner)
+    return Sentence(
+        "peak",
+        f"{device} needs **{bytes_text(top.size)}**: at its peak, {name(state.names[at])}, {bytes_text(top.peak)} are "
+        f"alive, {share} % of that {whose}; {bytes_text(max(0, top.size - top.peak))} lie between tensors.",
+        tensor=owner,
+    )
 
 
 def _splits(state: State) -> Sentence | None:
     if not state.splits:
         return None
-    if len(state.splits) == 1:
-        backend = state.backends[state.splits[0].backend].name
-        return Sentence("splits", f"**1 split**: everything runs on {backend}, nothing is copied.", split=0)
     total = sum(split_bytes(state, one) for one in state.splits)
+    if len(state.splits) == 1:
+        only = state.splits[0]
+        copied = (
+            f"{count(len(only.inputs), 'input')}, {bytes_text(total)}, copied there"
+            if only.inputs
+            else "nothing is copied"
+        )
+        return Sentence(
+            "splits", f"**1 split**: everything runs on {state.backends[only.backend].name}, {copied}.", split=0
+        )
     entry = 2 if len(state.splits) > 2 else 1  # the first cut only brings the embeddings in
-    number = max(range(entry, len(state.splits)), key=lambda k: (_results(state, k), k))
-    split, before = state.splits[number], state.splits[number - 1]
-    biggest = max(split.inputs, key=lambda t: (_is_result(state, t), state.tensors[t].nbytes), default=-1)
-    way = f"{state.backends[before.backend].name} → {state.backends[split.backend].name}"
-    tail = f" with {name(state.names[biggest])}" if biggest >= 0 else ""
-    size = f" ({bytes_text(split_bytes(state, split))})" if len(state.splits) > 2 and split.inputs else ""
+    number = max(range(entry, len(state.splits)), key=lambda k: (split_bytes(state, state.splits[k]), -k))
+    split = state.splits[number]
+    start = f"split {number} ({state.backends[split.backend].name}) begins at node {split.start}"
+    if not split.inputs:
+        return Sentence(
+            "splits", f"**{len(state.splits)} splits**, {bytes_text(total)} copied per batch; {start}.", split=number
+        )
+    biggest = max(split.inputs, key=lambda t: (_is_result(state, t), state.tensors[t].nbytes))
+    source = state.backend_ids[biggest]
+    came = f" from {state.backends[source].name}" if source >= 0 else ""
+    brought = f"{count(len(split.inputs), 'input')}, {bytes_text(split_bytes(state, split))}"
+    others = " and others" if len(split.inputs) > 1 else ""
     return Sentence(
         "splits",
-        f"**{len(state.splits)} splits**, {bytes_text(total)} copied per batch; {way} begins "
-        f"at node {split.start}{tail}{size}.",
+        f"**{len(state.splits)} splits**, {bytes_text(total)} copied per batch; {start} and brings in {brought}: "
+        f"{name(state.names[biggest])}{came}{others}.",
         split=number,
     )
 
@@ -115,11 +135,6 @@ def _splits(state: State) -> Sentence | None:
 def _is_result(state: State, tensor: int) -> bool:
     """Something the graph computed, not an input or a weight that has to come from the host anyway."""
     return state.tensors[tensor].op is not Op.NONE
-
-
-def _results(state: State, split: int) -> int:
-    """Bytes of computed tensors that cross into the split: what makes a boundary large."""
-    return sum(state.tensors[t].nbytes for t in state.splits[split].inputs if _is_result(state, t))
 
 
 def _fallback(state: State) -> Sentence | None:
@@ -155,7 +170,7 @@ def _offload(state: State) -> Sentence | None:
         "offload",
         f"**Op offload**: {count(len(moved), 'op')} with host weights moved to a GPU, so "
         f"{count(len(weights), 'weight')} ({bytes_text(size)}) are copied there each batch; "
-        f"{count(cuts, 'split')} exist only to let such weights go.",
+        f"{count(cuts, 'split')} {'exists' if cuts == 1 else 'exist'} only to let such weights go.",
         tensor=moved[0],
     )
 

@@ -41,8 +41,8 @@ class Usage:
 
     @property
     def fragmentation(self) -> float:
-        """Share of the buffer that even at the peak holds nothing."""
-        return (self.size - self.peak) / self.size if self.size else 0.0
+        """Share of the buffer that even at the peak holds nothing; a stale plan may hold more than fits, then 0."""
+        return max(0.0, (self.size - self.peak) / self.size) if self.size else 0.0
 
 
 def current_lifetimes(state: State) -> Mapping[int, Lifetime]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..check.checker import Verdict, check
 from ..dtypes import contiguous
 from ..events import WEIGHT_CAUSES, Cause, Refusal
 from ..op import Op
@@ -18,6 +19,7 @@ def why(state: State, tensor: int) -> list[Sentence]:
     teller = _Teller(state, tensor)
     told = [
         teller.what_it_is(),
+        *teller.hazards(),
         teller.placed(),
         *teller.refused(),
         teller.copied(),
@@ -63,6 +65,27 @@ class _Teller:
             tensor=tensor.view_src,
         )
 
+    def hazards(self) -> list[Sentence]:
+        """Overlaps with live data; only a kept plan or a view without op can have one, so the check is rarely made."""
+        state = self.state
+        kept = state.places and not state.reserved
+        if not kept and not any(t.view_src >= 0 and t.op is Op.NONE for t in state.tensors[: state.n_graph]):
+            return []
+        told = []
+        for hit in check(state):
+            if hit.verdict is Verdict.OVERLAP and self.id in (hit.tensor, hit.other):
+                by, over = self.n(hit.tensor), self.n(hit.other)
+                told.append(
+                    Sentence(
+                        "hazard",
+                        f"**{'Overwrites' if self.id == hit.tensor else 'Overwritten'}**: at step {hit.step}, {by} is "
+                        f"written over {over}, which is still needed.",
+                        tensor=hit.other if self.id == hit.tensor else hit.tensor,
+                        alarm=True,
+                    )
+                )
+        return told
+
     def placed(self) -> Sentence | None:
         """Device, pass and cause, with the neighbour, weight or base that decided."""
         state = self.state
@@ -102,6 +125,8 @@ class _Teller:
     def _best(self) -> str:
         rows = self.state.weighed.get(self.id, [])
         total = sum(1 for source in self.tensor.src if source >= 0)
+        if len(rows) == 1:
+            return f"no neighbour's device could run it, and {self.backend(rows[0][0])} is the only one that can"
         listed = ", ".join(f"{self.backend(b)} reads {readable} of {total} sources" for b, readable in rows)
         return f"no neighbour's device could run it; pass 3 took the one that reads most: {listed}"
 
@@ -127,19 +152,20 @@ class _Teller:
     def copied(self) -> Sentence | None:
         """Where copies of it go, and into which splits."""
         state = self.state
-        targets = {one.backend for one in state.copies if one.src == self.id and one.tensor != self.id}
-        if not targets:
-            return None
+        mine = [one for one in state.copies if one.src == self.id and one.tensor != self.id]
+        into = [one for one in mine if one.cause is Cause.CPY]
+        twins = len(mine) - len(into)
         entered = [number for number, split in enumerate(state.splits) if self.id in split.inputs]
-        where = ", ".join(self.backend(b) for b in sorted(targets))
-        each = sum(1 for one in state.copies if one.src == self.id and one.tensor != self.id)
-        splits = ", ".join(str(number) for number in entered)
-        into = f" into split {splits}" if entered else ""
-        return Sentence(
-            "copied",
-            f"Copied to {where}{into}: {count(each, 'copy', 'copies')} of {bytes_text(self.tensor.nbytes)}.",
-            split=entered[0] if entered else -1,
-        )
+        told = []
+        if into:
+            where = ", ".join(f"split {k} ({self.backend(state.splits[k].backend)})" for k in entered)
+            told.append(
+                f"Copied into {where}: {count(len(into), 'copy', 'copies')} of {bytes_text(self.tensor.nbytes)}."
+            )
+        if twins:
+            where = self.backend(state.backend_ids[self.id])
+            told.append(f"{count(twins, 'twin')} beside it on {where}, for batches in flight.")
+        return Sentence("copied", " ".join(told), split=entered[0] if entered else -1) if told else None
 
     def memory(self) -> Sentence:
         state, tensor = self.state, self.tensor
@@ -155,10 +181,16 @@ class _Teller:
             return Sentence("memory", "The plan gives it no place.")
         buft = state.buffers[life.buffer].buft.name
         chunk = f" chunk {life.chunk}" if len(state.buffers[life.buffer].chunks) > 1 else ""
-        rounded = f", rounded up from {tensor.nbytes:,}" if life.size != tensor.nbytes else ""
+        asked = state.buffers[life.buffer].buft.alloc_size(tensor)
+        extra = (
+            f", {asked - tensor.nbytes:,} of them behind the tensor, as the buffer type asks"
+            if asked > tensor.nbytes
+            else ""
+        )
+        rounded = f", rounded up from {asked:,}" if life.size != asked else ""
         return Sentence(
             "memory",
-            f"At **{hex_text(life.offset)}** of the {buft} compute buffer{chunk}: {life.size:,} bytes{rounded}, "
+            f"At **{hex_text(life.offset)}** of the {buft} compute buffer{chunk}: {life.size:,} bytes{rounded}{extra}, "
             f"from step {life.born} to {'the end' if life.dies >= state.n_steps else f'step {life.dies}'}.",
         )
 
@@ -181,6 +213,8 @@ class _Teller:
                 words = f"{count(number, 'view')} of it are still in use" if number != 1 else "a view of it is in use"
             elif reason is Refusal.EXTERNAL:
                 words = self._external(parent)
+            elif reason is Refusal.OUTPUT and self._is_pipelined(parent):
+                words = "the scheduler flags pipeline copies OUTPUT, so that nothing overwrites them"
             told.append(Sentence("not_in_place", f"Not in the place of {self.n(parent)}: {words}.", tensor=parent))
         return told
 
@@ -212,7 +246,10 @@ class _Teller:
                 return None
             return Sentence("readers", f"Read by {self._listed(readers)}.", tensor=readers[0])
         if life.kept or (state.flags[self.id] & Flag.OUTPUT and life.dies >= state.n_steps):
-            return Sentence("kept", "Never freed: it is flagged OUTPUT.")
+            why = (
+                "the scheduler flags pipeline copies OUTPUT" if self._is_pipelined(self.id) else "it is flagged OUTPUT"
+            )
+            return Sentence("kept", f"Never freed: {why}.")
         if not readers and not through:
             return Sentence("kept", "Nothing reads it, and only a read can free: it stays to the end.")
         if life.dies >= state.n_steps and not life.freed and life.child < 0:
@@ -224,6 +261,12 @@ class _Teller:
             f"; kept alive until {self._reader(last)} (step {life.dies - 1}) ran" if life.freed and last >= 0 else ""
         )
         return Sentence("readers", f"{read}{until}.", tensor=last)
+
+    def _is_pipelined(self, tensor: int) -> bool:
+        """It is OUTPUT only because the scheduler keeps it for batches in flight."""
+        if tensor >= self.state.n_graph:
+            return True
+        return bool(self.state.flags[tensor] & ~self.state.tensors[tensor].flags & Flag.OUTPUT)
 
     def _reader(self, tensor: int) -> str:
         """A reader's name; a dependency node stands for the copy made right after it."""

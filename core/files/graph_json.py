@@ -9,6 +9,7 @@ import msgspec
 
 from ..errors import InputError, nearest
 from ..graph import Config, Graph, Mode, Problem, Request, Root
+from ..op import GLU_OPS, UNARY_OPS, Op
 from .backends_json import Devices, read_devices
 from .graph_schema import SECTIONS, GraphDoc, RootDoc, RunDoc, TensorDoc
 from .reading import read_bytes, unpack
@@ -108,8 +109,19 @@ def _graph(
     return Graph(tensors.build(), tuple(roots), deps)
 
 
+_KINDS = {"object": "an object", "array": "a list", "str": "a text", "int": "an integer", "bool": "true or false",
+          "float": "a number with decimals", "null": "null"}  # fmt: skip
+
+
 def _plain(message: str) -> str:
-    return message.replace("JSON is malformed: ", "").replace("`", "'")
+    """msgspec's message with JSON's words for the types."""
+    text = message.replace("JSON is malformed: ", "")
+    kinds = re.fullmatch(r"Expected `(.*)`, got `(\w+)`", text)
+    if kinds:
+        wanted = " or ".join(_KINDS.get(kind.strip(), kind) for kind in kinds[1].split("|"))
+        return f"expected {wanted}, found {_KINDS.get(kinds[2], kinds[2])}"
+    text = re.sub(r"Object missing required field `(.*)`", r"the key '\1' is missing", text)
+    return text.replace("`", "'")
 
 
 def _explain(message: str, data: bytes) -> str:
@@ -125,11 +137,17 @@ def _explain(message: str, data: bytes) -> str:
         text = f"unknown key {unknown.group(1)!r}"
     enum = re.search(r"Invalid enum value '(.*)'", text)
     if enum and place.rsplit(".", 1)[-1].startswith("op"):
-        from ..op import Op
-
         text = f"unknown op {enum.group(1)!r}"
-        hint = nearest(enum.group(1), [op.value for op in Op])
+        hint = _op_hint(enum.group(1))
     return f"{_named(place, data)}{_plain(text)}{hint}"
+
+
+def _op_hint(wanted: str) -> str:
+    """GELU and its like are kinds of one op; for the rest the nearest name."""
+    for op, kinds in ((Op.UNARY, UNARY_OPS), (Op.GLU, GLU_OPS)):
+        if wanted in kinds:
+            return f" (it is op {op} with op_params [{kinds.index(wanted)}])"
+    return nearest(wanted, [op.value for op in Op])
 
 
 def _named(place: str, data: bytes) -> str:

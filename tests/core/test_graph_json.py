@@ -23,6 +23,7 @@ BAD: list[tuple[str, Any, str]] = [
     ("unknown key", {**GOOD, "ouputs": []}, "unknown key 'ouputs' .did you mean 'outputs'"),
     ("unknown tensor key", with_tensor(neh=[4]), r"tensors\[1\] \('y'\): unknown key 'neh' .did you mean 'ne'"),
     ("unknown op", with_tensor(op="SCALEE"), r"tensors\[1\].op \('y'\): unknown op 'SCALEE' .did you mean 'SCALE'"),
+    ("a kind of op", with_tensor(op="GELU"), r"unknown op 'GELU' .it is op UNARY with op_params \[8\]"),
     ("unknown type", with_tensor(type="q4_k"), "'q4_k' is not a ggml type .did you mean 'q4_K'"),
     (
         "unknown source",
@@ -38,7 +39,11 @@ BAD: list[tuple[str, Any, str]] = [
     ("huge ne", with_tensor(ne=[10**18]), "is not between 0 and 2"),
     ("huge product", with_tensor(ne=[1 << 40, 1 << 40]), "no memory holds it"),
     ("beyond int64", with_tensor(ne=[10**30]), "is not between 0 and 2"),
-    ("float ne", with_tensor(ne=[4.5]), r"tensors\[1\].ne\[0\] \('y'\): Expected 'int'"),
+    (
+        "float ne",
+        with_tensor(ne=[4.5]),
+        r"tensors\[1\].ne\[0\] \('y'\): expected an integer, found a number with decimals",
+    ),
     ("row and block", with_tensor(type="q4_K", ne=[100]), "a row of q4_K is a multiple of 256"),
     ("long name", with_tensor(name="n" * 64), "longer than 63 bytes"),
     ("scheduler's name", with_tensor(name="a#b"), "looks like one the scheduler makes"),
@@ -62,7 +67,8 @@ BAD: list[tuple[str, Any, str]] = [
     ("no backends", {**GOOD, "backends": []}, "the list is empty"),
     ("backend twice", {**GOOD, "backends": [{"name": "CPU"}, {"name": "CPU"}]}, "same name"),
     ("offload", {**GOOD, "backends": [{"name": "CPU", "offload": "all"}]}, "a list of ops or"),
-    ("a list", [], "Expected 'object'"),
+    ("a list", [], "expected an object, found a list"),
+    ("no outputs", {"tensors": []}, "the key 'outputs' is missing"),
     ("version", {**GOOD, "version": 2}, "version"),
     ("in a sequence", {**GOOD, "sequence": [{"tensors": [], "outputs": ["q"]}]}, r"sequence\[0\]: outputs\[0\]"),
 ]
@@ -85,7 +91,7 @@ BAD_BYTES: list[tuple[str, bytes, str]] = [
     ("binary", bytes(range(256)), "not JSON"),
     ("truncated gzip", gzip.compress(b"x" * 4000)[:-9], "the gzip stream ends early"),
     ("broken gzip", b"\x1f\x8b" + b"\x00" * 40, "broken gzip stream"),
-    ("brackets", b"[" * 2_000_000, "not JSON|Expected 'object'|nested too deeply"),
+    ("brackets", b"[" * 2_000_000, "not JSON|expected an object|nested too deeply"),
     ("deep meta", b'{"meta": {"a": ' + b"[" * 500_000, "nested too deeply|not JSON"),
     ("objects", b'{"tensors": [' + b"{}," * 500_000 + b"{}]}", "more than 400000 objects"),
 ]
