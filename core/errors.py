@@ -27,12 +27,21 @@ class InputError(GalloscopeError):
 
     def __init__(self, message: str) -> None:
         """Keep at most some 400 characters, on one line."""
-        line = " ".join(message.split("\n"))
+        line = printable(" ".join(message.split("\n")))
         super().__init__(line if len(line) <= 420 else f"{line[:300]} ... {line[-100:]}")
 
 
 class GgmlAbort(GalloscopeError):
     """A GGML_ASSERT or GGML_ABORT of real ggml; the message is ggml's own text."""
+
+
+def printable(text: str) -> str:
+    r"""The text with every character that cannot be shown replaced; what is not UTF-8 in a file's name too.
+
+    >>> printable("a\x00b\udcff")
+    'a\ufffdb\ufffd'
+    """
+    return text if text.isprintable() else "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ engine's own final state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from . import events as ev
@@ -27,10 +27,22 @@ def replay(run: Run, until: int | None = None) -> State:
     while chain[-1].previous is not None:
         chain.append(chain[-1].previous)
     before: State | None = None
-    for one in reversed(chain):
-        fold = Fold(one, before)
-        fold.feed(one.events if one is not run or until is None else one.events[:until])
-        before = fold.state
+    for one in reversed(chain[1:]):
+        before = _fold(one, before, one.events)
+    return _fold(run, before, run.events if until is None else run.events[:until])
+
+
+def replay_all(runs: Iterable[Run]) -> Iterator[State]:
+    """The state after each run of a session, in order, each read before the next one is asked for."""
+    before: State | None = None
+    for run in runs:
+        before = _fold(run, before, run.events)
+        yield before
+
+
+def _fold(run: Run, before: State | None, events: Iterable[ev.Event]) -> State:
+    fold = Fold(run, before)
+    fold.feed(events)
     return fold.finish()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import sys
 from collections.abc import Sequence
 
@@ -33,6 +34,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             sub.description = module.__doc__
             module.add_arguments(sub)
     args = parser.parse_args(words)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows its code
+            stream.reconfigure(errors="backslashreplace")
     module = importlib.import_module(f".{args.command}", __name__)
     try:
         return int(module.run(args) or 0)
@@ -42,5 +46,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return 1
+    except MemoryError:
+        print("galloscope: not enough memory for this graph", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"galloscope: cannot write the output ({error.strerror or error})", file=sys.stderr)
+        return 2
     except KeyboardInterrupt:
         return 130

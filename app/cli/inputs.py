@@ -55,7 +55,7 @@ def find_tensor(state: State, wanted: str) -> int:
     """
     if wanted in state.names:
         return state.names.index(wanted)
-    if wanted.startswith("#") and wanted[1:].isdecimal() and int(wanted[1:]) < len(state.names):
+    if wanted.startswith("#") and wanted[1:].isdecimal() and len(wanted) < 12 and int(wanted[1:]) < len(state.names):
         return int(wanted[1:])
     labels = [tensor.label for tensor in state.tensors]
     if wanted and wanted in labels:

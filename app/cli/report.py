@@ -9,7 +9,7 @@ import argparse
 import os
 from pathlib import Path
 
-from ...core.errors import InputError
+from ...core.errors import InputError, printable
 from ...core.replay import replay
 from ...core.state import State
 from .inputs import add_file, load, pick_run
@@ -27,20 +27,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write one file."""
     out = Path(args.output)
-    if out.is_dir() or not out.parent.is_dir():
+    if os.path.isdir(out) or not os.path.isdir(out.parent):
         raise InputError(f"{out}: not a place for a file")
     _kind(out)
     session = load(args.file)
     state = replay(pick_run(session, args.run))
-    text = _render(_kind(out), state, session.problem.about, session.problem.meta, Path(args.file).name)
+    source = printable(Path(args.file).name)
+    text = _render(_kind(out), state, session.problem.about, session.problem.meta, source).encode()
     try:
-        with open(out, "w" if args.force else "x", encoding="utf-8") as file:
+        with open(out, "wb" if args.force else "xb") as file:
             file.write(text)
     except FileExistsError:
         raise InputError(f"{out}: exists; choose another name or say --force") from None
     except OSError as error:
         raise InputError(f"{out}: cannot be written ({error.strerror or error})") from None
-    print(f"{os.fspath(out)}: {len(text.encode()):,} bytes")
+    print(f"{printable(os.fspath(out))}: {len(text):,} bytes")
     return 0
 
 

@@ -12,7 +12,7 @@ import sys
 
 import msgspec
 
-from ...core.errors import GalloscopeError
+from ...core.errors import GalloscopeError, InputError
 from ...core.files.graph_json import read_graph
 from ...core.files.record import session_record
 from ...core.session import trace
@@ -28,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trace every file; 2 when one could not be read."""
+    if sys.stdout is None:
+        raise InputError("there is no standard output to write to")
     gc.disable()  # a trace is one burst of small tuples that all live to its end: collecting them finds nothing
     code = 0
     for path in args.files:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
 from dataclasses import dataclass
 from enum import Enum
+from heapq import heappop, heappush
 
 from ..state import State
 from .liveness import live_steps
@@ -87,17 +89,24 @@ def _planned_parents(state: State) -> dict[int, int]:
 
 
 def _overlaps(boxes: list[_Box], parents: dict[int, int]) -> list[Violation]:
-    """Sweep over the steps; each newborn is compared with all that are still needed."""
+    """Sweep over the steps; each newborn is compared with those still needed that start within reach of it."""
     found = []
-    needed: list[_Box] = []
-    for box in sorted(boxes, key=lambda one: (one.first, one.tensor)):
-        needed = [old for old in needed if old.last >= box.first]
-        for old in needed:
-            if old.start >= box.end or box.start >= old.end:
+    reach = max(box.end - box.start for box in boxes)
+    needed: list[tuple[int, int]] = []  # (start, index), sorted
+    leaving: list[tuple[int, int]] = []  # (last step, index), a heap
+    boxes = sorted(boxes, key=lambda one: (one.first, one.tensor))
+    for number, box in enumerate(boxes):
+        while leaving and leaving[0][0] < box.first:
+            gone = heappop(leaving)[1]
+            del needed[bisect_left(needed, (boxes[gone].start, gone))]
+        near = range(bisect_left(needed, (box.start - reach, -1)), bisect_left(needed, (box.end, -1)))
+        for old in (boxes[needed[k][1]] for k in near):
+            if old.end <= box.start:
                 continue
             taken_over = parents.get(box.tensor) == old.tensor and old.last == box.first
             given_over = parents.get(old.tensor) == box.tensor and box.last == old.first
             if not taken_over and not given_over:
                 found.append(Violation(Verdict.OVERLAP, box.tensor, old.tensor, box.first))
-        needed.append(box)
+        insort(needed, (box.start, number))
+        heappush(leaving, (box.last, number))
     return found

@@ -31,7 +31,7 @@ class Sentence:
         >>> Sentence("x", "**3** splits at `a`").text
         '3 splits at a'
         """
-        return "".join(part for part, _ in self.parts)
+        return "".join(f"'{part}'" if style == "name" and part != part.strip() else part for part, style in self.parts)
 
     @property
     def parts(self) -> list[tuple[str, str]]:

@@ -125,10 +125,12 @@ class _Teller:
     def _best(self) -> str:
         rows = self.state.weighed.get(self.id, [])
         total = sum(1 for source in self.tensor.src if source >= 0)
+        refused = any((self.id, b) in self.state.refused for b in range(len(self.state.backends)))
+        lead = "no neighbour's device could run it" if refused else "nothing around it has a device yet"
         if len(rows) == 1:
-            return f"no neighbour's device could run it, and {self.backend(rows[0][0])} is the only one that can"
-        listed = ", ".join(f"{self.backend(b)} reads {readable} of {total} sources" for b, readable in rows)
-        return f"no neighbour's device could run it; pass 3 took the one that reads most: {listed}"
+            return f"{lead}, and {self.backend(rows[0][0])} is the only one {'that can' if refused else 'there is'}"
+        listed = ", ".join(f"{self.backend(b)} {readable} of {total}" for b, readable in rows)
+        return f"{lead}; pass 3 took the first that reads most of its sources: {listed}"
 
     def _buffer_of(self, tensor: int) -> str:
         base = self.state.tensors[tensor].view_src
@@ -181,6 +183,7 @@ class _Teller:
             return Sentence("memory", "The plan gives it no place.")
         buft = state.buffers[life.buffer].buft.name
         chunk = f" chunk {life.chunk}" if len(state.buffers[life.buffer].chunks) > 1 else ""
+        last = life.dies if life.child >= 0 else life.dies - 1  # the child that takes over still reads it
         asked = state.buffers[life.buffer].buft.alloc_size(tensor)
         extra = (
             f", {asked - tensor.nbytes:,} of them behind the tensor, as the buffer type asks"
@@ -191,7 +194,7 @@ class _Teller:
         return Sentence(
             "memory",
             f"At **{hex_text(life.offset)}** of the {buft} compute buffer{chunk}: {life.size:,} bytes{rounded}{extra}, "
-            f"from step {life.born} to {'the end' if life.dies >= state.n_steps else f'step {life.dies}'}.",
+            f"in use from step {life.born} to {'the end' if life.dies >= state.n_steps else f'step {last}'}.",
         )
 
     def in_place(self) -> Sentence | None:

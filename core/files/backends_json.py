@@ -8,6 +8,7 @@ from ..dtypes import DTYPES
 from ..errors import InputError, nearest
 from ..graph import Backend, BufferType
 from ..op import Op
+from ..tensor import MAX_NAME
 from .graph_schema import BackendDoc, BuftDoc, GraphDoc
 
 MAX_BACKENDS = 16
@@ -66,6 +67,8 @@ def _add_own_types(backends: list[BackendDoc], bufts: dict[str, BufferType]) -> 
 
 
 def _buffer_type(doc: BackendDoc | BuftDoc, where: str, *, host: bool, name: str | None = None) -> BufferType:
+    if not (name or doc.name).isprintable() or not 1 <= len(name or doc.name) < MAX_NAME:
+        raise InputError(f"{where}: a name has 1 to {MAX_NAME - 1} characters that can be printed")
     if doc.align < 1 or doc.align & (doc.align - 1) or doc.align > 1 << 30:
         raise InputError(f"{where}: align {doc.align} is not a power of two up to 2^30")
     if doc.max_size is not None and not 1 <= doc.max_size <= MAX_SIZE:
@@ -80,6 +83,8 @@ def _buffer_type(doc: BackendDoc | BuftDoc, where: str, *, host: bool, name: str
 
 def _backend(doc: BackendDoc, index: dict[str, int], hosts: frozenset[int]) -> Backend:
     where = f"backends: {doc.name!r}"
+    if not doc.name.isprintable() or not 1 <= len(doc.name) < MAX_NAME:
+        raise InputError(f"{where}: a name has 1 to {MAX_NAME - 1} characters that can be printed")
     kind = kind_of(doc)
     buft = index[doc.buft or doc.name]
     if doc.supports_buft is None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
-from ..errors import InputError, nearest
+from ..errors import InputError, nearest, printable
 from ..graph import Config, Graph, Mode, Problem, Request, Root
 from ..op import GLU_OPS, UNARY_OPS, Op
 from .backends_json import Devices, read_devices
@@ -77,7 +78,26 @@ def _problem(doc: GraphDoc) -> Problem:
             requests.append(Request(_next_graph(doc, run, devices, top), run.reserve))
         except InputError as error:
             raise InputError(f"sequence[{number}]: {error}") from None
-    return Problem(config, devices.bufts, devices.backends, tuple(requests), doc.about, doc.meta)
+    return Problem(config, devices.bufts, devices.backends, tuple(requests), _shown(doc.about), _shown_meta(doc.meta))
+
+
+MAX_TEXT = 2000
+
+
+def _shown(text: str) -> str:
+    """A free text as it may be shown: one line, printable, of bounded length."""
+    return printable(" ".join(text.split()))[:MAX_TEXT]
+
+
+def _shown_meta(meta: dict[str, Any]) -> dict[str, object]:
+    """Parameters to show: numbers as they are, all else as a short text."""
+    return {_shown(key): _shown_value(value) for key, value in list(meta.items())[:50]}
+
+
+def _shown_value(value: Any) -> object:
+    if isinstance(value, bool | int | float):
+        return value
+    return _shown(value if isinstance(value, str) else msgspec.json.encode(value).decode())
 
 
 def _next_graph(doc: GraphDoc, run: RunDoc, devices: Devices, top: Graph) -> Graph:

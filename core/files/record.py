@@ -13,7 +13,7 @@ from .. import events as ev
 from ..graph import Mode
 from ..log import Run
 from ..op import Op
-from ..replay import replay
+from ..replay import replay_all
 from ..session import Session
 from ..state import State
 
@@ -22,14 +22,12 @@ Row = tuple[object, ...]
 
 def session_record(session: Session) -> dict[str, Any]:
     """One object for a single graph, {"runs": [...]} for a sequence."""
-    if len(session.problem.requests) == 1:
-        return run_record(session.runs[0])
-    return {"runs": [run_record(run) for run in session.runs]}
+    records = [run_record(run, state) for run, state in zip(session.runs, replay_all(session.runs), strict=True)]
+    return records[0] if len(session.problem.requests) == 1 else {"runs": records}
 
 
-def run_record(run: Run, state: State | None = None) -> dict[str, Any]:
-    """What was decided in one run, keys in the order of the format's description."""
-    state = replay(run) if state is None else state
+def run_record(run: Run, state: State) -> dict[str, Any]:
+    """What was decided in one run, keys in the order of the format's description; `state` is the replayed run."""
     sched = run.problem.config.mode is Mode.SCHED
     events, compute = _lists(run, state)
     record: dict[str, Any] = {"graph": _graph(state)}
@@ -112,7 +110,11 @@ def _split_keys(run: Run, state: State) -> dict[str, Any]:
 
 
 def _buffer(buffer: Any) -> dict[str, Any]:
-    row = {"buft": buffer.buft.name, "chunks": buffer.chunks, "size": sum(buffer.real) if buffer.same_as < 0 else 0}
+    row = {
+        "buft": buffer.buft.name,
+        "chunks": list(buffer.chunks),
+        "size": sum(buffer.real) if buffer.same_as < 0 else 0,
+    }
     if buffer.same_as >= 0:
         row["same_as"] = buffer.same_as
     return row

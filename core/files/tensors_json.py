@@ -12,6 +12,8 @@ from .graph_schema import TensorDoc
 MAX_LAYERS = 10_000
 """More than any model has, and what the digits of a layer in a name can say."""
 
+MAX_LABEL = 200
+
 _FLAGS = {name.lower(): int(flag) for name, flag in Flag.__members__.items()}
 
 
@@ -142,6 +144,8 @@ class Tensors:
             )
         if doc.layer is not None and not 0 <= doc.layer < MAX_LAYERS:
             raise InputError(f"{self._at(i)}: layer {doc.layer} is not between 0 and {MAX_LAYERS - 1}")
+        if not doc.label.isprintable() or len(doc.label) > MAX_LABEL:
+            raise InputError(f"{self._at(i)}: a label has up to {MAX_LABEL} characters that can be printed")
         params, data = self._words(i, doc) if doc.op_params or doc.data is not None else ((), None)
         return Tensor(
             doc.name, doc.op, dtype, ne, nb, src, size, view_src, view_offs,

@@ -170,8 +170,10 @@ class ComputeLoop:
         columns = self.columns
         node = columns.nodes[split.start]
         src = columns.src[node]
-        if columns.op[node] is not Op.MUL_MAT_ID or src[0] != copy:
+        if columns.op[node] is not Op.MUL_MAT_ID or not src or src[0] != copy:
             return False
+        if len(src) < 3 or src[2] < 0:
+            raise GgmlAbort("llama-context.cpp: the ids of MUL_MAT_ID are read, and it has none (null pointer)")
         ids = src[2]
         if not columns.nbytes[ids]:
             return True
@@ -192,14 +194,18 @@ class ComputeLoop:
         """Sorted expert numbers that the ids tensor names; contents that the graph file does not give are zeros."""
         tensor = self.columns.tensors[ids]
         data, start = self._contents(ids)
+        ne0, ne1 = tensor.ne[0], tensor.ne[1]
+        step0, step1 = tensor.nb[0] // 4, tensor.nb[1] // 4
         used = set()
-        for i1 in range(tensor.ne[1]):
-            for i0 in range(tensor.ne[0]):
-                at = start + (i1 * tensor.nb[1] + i0 * tensor.nb[0]) // 4
-                expert = data[at] if at < len(data) else 0
-                if not 0 <= expert < n_expert:
-                    raise GgmlAbort("llama-context.cpp: GGML_ASSERT(id >= 0 && id < n_expert) failed")
-                used.add(expert)
+        for i1 in range(ne1 if step1 else 1):
+            row = start + i1 * step1
+            if row >= len(data):
+                break
+            used.update(data[row : row + (ne0 - 1) * step0 + 1 : step0] if step0 else data[row : row + 1])
+        if start + (ne1 - 1) * step1 + (ne0 - 1) * step0 >= len(data):
+            used.add(0)
+        if any(not 0 <= expert < n_expert for expert in used):
+            raise GgmlAbort("llama-context.cpp: GGML_ASSERT(id >= 0 && id < n_expert) failed")
         return sorted(used)
 
     def _contents(self, tensor: int) -> tuple[tuple[int, ...], int]:

@@ -93,7 +93,7 @@ BAD_BYTES: list[tuple[str, bytes, str]] = [
     ("broken gzip", b"\x1f\x8b" + b"\x00" * 40, "broken gzip stream"),
     ("brackets", b"[" * 2_000_000, "not JSON|expected an object|nested too deeply"),
     ("deep meta", b'{"meta": {"a": ' + b"[" * 500_000, "nested too deeply|not JSON"),
-    ("objects", b'{"tensors": [' + b"{}," * 500_000 + b"{}]}", "more than 400000 objects"),
+    ("objects", b'{"tensors": [' + b"{}," * 500_000 + b"{}]}", "more than 200,000 objects"),
 ]
 
 
