@@ -11,6 +11,19 @@
       this.element.className = "gs-card";
       this.element.hidden = true;
       this.element.setAttribute("role", "status");
+      // What a card says is true of the picture under the pointer: whatever may change that takes it away.
+      this.away = () => this.hide();
+      document.addEventListener("keydown", this.away, true);
+      window.addEventListener("blur", this.away);
+      host.addEventListener("focusout", this.away);
+      host.addEventListener("wheel", this.away, { capture: true, passive: true });
+    }
+
+    destroy() {
+      document.removeEventListener("keydown", this.away, true);
+      window.removeEventListener("blur", this.away);
+      this.host.removeEventListener("focusout", this.away);
+      this.host.removeEventListener("wheel", this.away, { capture: true });
     }
 
     hide() {

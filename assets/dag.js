@@ -4,10 +4,12 @@
 (() => {
   const galloscope = (window.galloscope = window.galloscope || {});
   const LEAST = 0.004, MOST = 3, FIT = 1.1, READABLE = 0.75, MARGIN = 16;
+  const SMALL = 12, SMALL_FIT = 1.6; // a graph of so few nodes may be drawn larger
+  const POOR = 0.3, START = 0.6;     // an open graph that would fit below the first opens at the second instead
 
   class Dag {
     constructor(host, options = {}) {
-      Object.assign(this, { host, options, selected: -1, hovered: -1, split: -1, fitted: true, by: "device", copyChips: [] });
+      Object.assign(this, { host, options, selected: -1, hovered: -1, split: -1, nodes: null, fitted: "home", by: "device", copyChips: [] });
       this.view = { s: 1, x: 0, y: 0 };
       this.open = new Set();
       host.classList.add("gs-component");
@@ -33,6 +35,7 @@
     destroy() {
       document.removeEventListener("galloscope:theme", this.onTheme);
       this.observer.disconnect();
+      this.card.destroy();
       this.host.replaceChildren();
     }
 
@@ -44,11 +47,11 @@
         if (!kind.curves) galloscope.dag.prepare(kind, this.heightIn({ start: block.start }));
       }
       this.open = new Set(scene.dag.folded ? [] : scene.dag.layers.keys());
-      Object.assign(this, { selected: -1, hovered: -1, split: -1 });
+      Object.assign(this, { selected: -1, hovered: -1, split: -1, nodes: null });
       this.empty.hidden = this.model.nodes.length > 0;
       this._theme();
       this._arrange();
-      this.fit();
+      this.home();
       return this;
     }
 
@@ -63,10 +66,23 @@
     select(id) {
       this.selected = id ?? -1;
       this.host.dataset.selected = this.selected;
+      this.selectNodes(-1, -1);
+    }
+
+    /* Mark the boxes of nodes first to last, both included; ends with a negative number or with `select`. */
+    selectNodes(first, last) {
+      this.nodes = first >= 0 && last >= first ? [first, last] : null;
+      this.host.dataset.nodes = this.nodes ? this.nodes.join("-") : "";
+      this.card.hide();
       this._marks();
     }
 
-    selectSplit(k) { this.split = k ?? -1; this._draw(); }
+    selectSplit(k) {
+      if (this.split !== (k ?? -1)) this.card.hide();
+      this.split = k ?? -1;
+      this._draw();
+    }
+
     hoverTensor(id) { if (this.hovered !== (id ?? -1)) { this.hovered = id ?? -1; this.host.dataset.hover = this.hovered; this._marks(); } }
     producers(id) { return this.model ? this.model.producers(id) : []; }
     consumers(id) { return this.model ? this.model.consumers(id) : []; }
@@ -77,7 +93,7 @@
       const all = this.model.dag.layers.keys();
       this.open = new Set(which === "all" ? all : which === "none" ? [] : which);
       this._arrange();
-      this.fit();
+      this.home();
     }
 
     /* Open or close one layer; its header stays under the pointer, as far as the host has room. */
@@ -105,11 +121,22 @@
 
     fit() {
       if (!this.plan) return;
-      const { W, H } = this.plan;
-      const s = Math.min(FIT, (this.width - 2 * MARGIN) / W, (this.height - 2 * MARGIN) / H);
+      const { W, H } = this.plan, s = this._fitting();
       this._set({ s, x: (this.width - W * s) / 2, y: Math.max(MARGIN, (this.height - H * s) / 2) });
-      this.fitted = true;
+      this.fitted = "fit";
     }
+
+    /* Where a picture begins: all of it, unless the names of an open graph could not be read then. */
+    home() {
+      if (!this.plan) return;
+      if (this._homeFits()) this.fit();
+      else this._set({ s: START, x: MARGIN, y: MARGIN + 4 });
+      this.fitted = "home";
+    }
+
+    _most() { return this.model.nodes.length <= SMALL ? SMALL_FIT : FIT; }
+    _fitting() { return Math.min(this._most(), (this.width - 2 * MARGIN) / this.plan.W, (this.height - 2 * MARGIN) / this.plan.H); }
+    _homeFits() { return this.scene.dag.folded || !this.open.size || this._fitting() >= POOR; }
 
     zoom(factor, px = this.width / 2, py = this.height / 2) {
       const s = Math.min(MOST, Math.max(LEAST, this.view.s * factor)), k = s / this.view.s;
@@ -125,11 +152,11 @@
       this._go({ s, x: this.width / 2 - cx * s, y: this.height / 2 - cy * s });
     }
 
-    /* "open layers@centre x,centre y,zoom", without the part after @ while everything fits. */
+    /* "open layers@centre x,centre y,zoom", without the part after @ at the place where it begins. */
     getView() {
       if (!this.plan) return "";
       const layers = this.open.size === this.model.dag.layers.length ? "all" : this._openText();
-      if (this.fitted) return layers;
+      if (this.fitted) return this.fitted === "home" || this._homeFits() ? layers : `${layers}@fit`;
       const { s, x, y } = this.view;
       return `${layers}@${Math.round((this.width / 2 - x) / s)},${Math.round((this.height / 2 - y) / s)},${+s.toFixed(3)}`;
     }
@@ -144,7 +171,8 @@
       }
       this._arrange();
       const [cx, cy, s] = (place || "").split(",").map(Number);
-      if (!(s > 0) || !Number.isFinite(cx + cy)) { this.fit(); return; }
+      if (place === "fit") { this.fit(); return; }
+      if (!(s > 0) || !Number.isFinite(cx + cy)) { this.home(); return; }
       const zoom = Math.min(MOST, Math.max(LEAST, s));
       this._set({ s: zoom, x: this.width / 2 - cx * zoom, y: this.height / 2 - cy * zoom });
     }
@@ -188,11 +216,12 @@
         canvas.height = Math.round(box.height * this.ratio);
       }
       if (!this.model) return;
-      if (this.fitted) { this._arrange(); this.fit(); } else this._draw();
+      const { fitted } = this;
+      if (fitted) { this._arrange(); this[fitted](); } else this._draw();
     }
 
     _arrange() {
-      this.plan = galloscope.dag.arrange(this.model, this.open, this.width || 900, this.height || 330);
+      this.plan = galloscope.dag.arrange(this.model, this.open, this.width || 900, this.height || 330, Math.max(1.25, this._most()));
       this.copyChips = [];
       this.host.dataset.open = this._openText();
     }
@@ -210,7 +239,8 @@
 
     _set(view) {
       this.view = view;
-      this.fitted = false;
+      this.fitted = "";
+      this.card.hide();
       this._draw();
       clearTimeout(this.telling);
       this.telling = setTimeout(() => {

@@ -44,6 +44,10 @@
     const rows = [...counts].map(([d, n]) => [d >= 0 ? model.scene.devices[d].name : "no device", galloscope.format.plural(n, "node")]);
     if (model.scene.splits.length) rows.push(splits.size > 1 ? ["splits", String(splits.size)] : ["split", String([...splits][0])]);
     if (one.note) rows.push(["unlike most", one.note]);
+    if (one.unlike) {
+      const [beside, text] = one.unlike;
+      text.split(" · ").forEach((part, i) => rows.push([i ? "" : `differs from ${model.dag.layers[beside].title}`, part]));
+    }
     return { title: one.title, note: closed ? "double click opens it" : "double click closes it", rows };
   }
 

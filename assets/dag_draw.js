@@ -4,6 +4,7 @@
   const galloscope = (window.galloscope = window.galloscope || {});
   const dag = (galloscope.dag = galloscope.dag || {});
   const LINES = 0.1, NAMES = 0.27, TEXT = 0.62; // zoom from which lines, names, then all the text are drawn
+  const TALLEST = 38;                           // a title, in drawing units: header and gap above it
   const LABELS = 0.44;                          // zoom from which split boundaries are labelled
   const OPS = { VIEW: "view", RESHAPE: "reshape", PERMUTE: "permute", TRANSPOSE: "transp." };
   const VIEW_WORDS = / \((view|reshaped|permuted|transposed)\)|~\d+$/g;
@@ -46,7 +47,9 @@
   /* Its header folds it. Over the lines, because a value may enter anywhere. */
   function title(c, f) {
     const { g, theme, view: { s } } = c, layer = c.model.dag.layers[f.layer];
-    const size = Math.max(11.5, 10.5 / s), full = size < 16, room = f.right - f.x, left = f.x + (full ? 22 : 6 / s), base = f.y + 4 + size;
+    // The header has room for one line; from afar the letters grow upward, into the gap between layers, never over the first op.
+    const size = Math.min(TALLEST, Math.max(11.5, 10.5 / s)), full = size < 16, room = f.right - f.x;
+    const left = f.x + (full ? 22 : Math.min(20, 6 / s)), base = f.y + Math.min(4 + size, f.header - 6);
     g.font = `600 ${size}px ${theme.sans}`;
     const fits = (t) => left - f.x + g.measureText(t).width < room;
     const text = [layer.title + (f.continued ? " (cont.)" : ""), layer.title, String(layer.number)].find(fits);
@@ -55,10 +58,8 @@
     g.font = `11px ${theme.sans}`;
     const facts = f.continued ? "" : [galloscope.format.plural(layer.end - layer.start, "node"), layer.note].filter(Boolean).join(" · ");
     const after = full ? Math.min(room - wide - 40, g.measureText(facts).width) : 0;
-    g.globalAlpha = full ? 1 : 0.8; // from afar it lies over the first ops
     g.fillStyle = theme.surface;
-    g.fillRect(left - 2, f.y + 3, wide + (after > 0 ? after + 12 : 6), size + 4);
-    g.globalAlpha = 1;
+    g.fillRect(left - 2, base - size, wide + (after > 0 ? after + 12 : 6), size + 4);
     if (after > 0) {
       g.fillStyle = theme.muted;
       clipText(g, facts, left + wide + 8, base, after + 1);
@@ -150,8 +151,17 @@
     const { model } = c;
     const top = model.opensSplit(cell.start);
     if (!cell.kind) return top ? [{ y: cell.y, split: model.split[cell.start] }] : [];
-    return cell.kind.cuts.map((y, k) => ({ y: cell.y + y, split: model.split[cell.start] + k + (top ? 0 : 1) }));
+    return cell.kind.cuts.map((y, k) => ({ y: cell.y + y, passing: passing(cell, k), split: model.split[cell.start] + k + (top ? 0 : 1) }));
   };
+
+  const passing = (cell, k) => cell.kind.passing[k].map((x) => cell.x + x);
+
+  /* From x on, the first place for something `wide` through which no line runs; x where there is none before `end`. */
+  function clear(x, wide, lines, end) {
+    let at = x;
+    for (const line of lines) if (line > at - 4 && line < at + wide + 4) at = line + 6;
+    return at + wide > end ? x : at;
+  }
 
   /* One op; also used by the overlay. */
   dag.node = (c, node, x, y) => {
@@ -256,10 +266,11 @@
       g.font = `600 ${size}px ${theme.sans}`;
       const label = dag.splitLabel(c, cut.split), wide = g.measureText(label).width;
       g.fillStyle = cell.kind ? theme.surface : theme.bg;
-      g.fillRect(x0 + 8, cut.y + 2, wide + 8, size + 6);
+      const left = cell.kind ? clear(x0 + 12, wide, cut.passing, x1 - 8) : x0 + 12;
+      g.fillRect(left - 4, cut.y + 2, wide + 8, size + 6);
       g.fillStyle = paint.text;
-      g.fillText(label, x0 + 12, base);
-      if (cell.kind) copies(c, cut, size, x0 + wide + 24, x1 - 8);
+      g.fillText(label, left, base);
+      if (cell.kind) copies(c, cut, size, left + wide + 12, x1 - 8);
     }
   }
 
@@ -271,7 +282,8 @@
   };
 
   /* Hatched chips: what the scheduler copies at a boundary, largest first. */
-  function copies(c, cut, size, x, end) {
+  function copies(c, cut, size, from, end) {
+    let x = from;
     const inputs = c.model.splitInputs(cut.split), { g, theme } = c, { tail, bytes } = galloscope.format;
     for (let k = 0; k < inputs.length; k++) {
       const input = inputs[k], rest = inputs.length - k, name = c.model.tensors.name[input.src].replace(/\.weight$/, "");
@@ -284,6 +296,13 @@
         return;
       }
       const text = tail(name, Math.min(room, 22)) + facts, w = g.measureText(text).width + 12, h = size + 4;
+      const free = clear(x, w, cut.passing, end - (rest > 1 ? 24 : 0));
+      if (free === x && cut.passing.some((line) => line > x - 4 && line < x + w + 4)) { // no room beside the lines
+        g.fillStyle = theme.muted;
+        g.fillText(`+${rest}`, clear(x, 16, cut.passing, end), cut.y + 4 + size);
+        return;
+      }
+      x = free;
       c.copyChips.push({ id: input.id, x, y: cut.y + 3.5, w, h });
       dag.copyChip(c, text, x, cut.y + 3.5, w, h, c.color.of[input.id]);
       x += w + 4;

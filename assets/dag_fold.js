@@ -4,6 +4,7 @@
   const galloscope = (window.galloscope = window.galloscope || {});
   const dag = (galloscope.dag = galloscope.dag || {});
   const MOST_BARS = 56;
+  const TEXT = 0.4; // zoom from which a box has words
 
   dag.foldTitle = (model, cell) => {
     const first = model.dag.layers[cell.layer], last = model.dag.layers[cell.last];
@@ -18,6 +19,9 @@
     return Array.from({ length: shown }, (_, k) => [cell.layer + k, cell.x + 10 + k * (w + gap), w]);
   };
 
+  /* Where its bars stand: top and height. From afar they fill the box. */
+  dag.barRow = (c, cell) => (c.view.s >= TEXT ? [cell.y + cell.top + 25, 10] : [cell.y + cell.top + 8, cell.h - cell.top - 16]);
+
   dag.fold = (c, cell) => {
     const { g, model, theme, view: { s } } = c, layer = model.dag.layers[cell.layer];
     const top = cell.y + cell.top, h = cell.h - cell.top, stacked = Math.min(2, cell.last - cell.layer);
@@ -30,8 +34,7 @@
       g.fill();
       g.stroke();
     }
-    const text = s >= 0.4;
-    if (text) {
+    if (s >= TEXT) {
       dag.chevron(g, cell.x + 10, top + 8.5, false, theme.muted);
       g.font = `600 12px ${theme.sans}`;
       g.fillStyle = theme.text;
@@ -50,7 +53,7 @@
         dag.clipText(g, layer.note, cell.x + 10, top + h - 8, cell.w - 20);
       }
     }
-    const y = text ? top + 25 : top + 8, height = text ? 10 : h - 16;
+    const [y, height] = dag.barRow(c, cell);
     for (const [k, x, w] of dag.foldBars(cell)) bar(c, model.dag.layers[k], x, y, w, height);
     const split = model.scene.splits[c.split];
     if (split && split.start >= cell.start && split.start < cell.end) { // where the selected split begins

@@ -49,7 +49,7 @@
       hide();
       if (drag.box) {
         c.rubber = [Math.min(x, drag.startX), Math.min(y, drag.startY), Math.abs(x - drag.startX), Math.abs(y - drag.startY)];
-        c.select(c.selected);
+        c._marks();
       } else c.pan(x - drag.x, y - drag.y);
       [drag.x, drag.y] = [x, y];
     });
@@ -65,6 +65,7 @@
       const hit = dag.pick(c, x, y);
       if (hit.type === "fold" && dag.onChevron(c, hit, x, y)) c.toggle(hit.layer, x, y);
       else if (hit.type === "head" && dag.onChevron(c, hit, x, y)) c.toggle(hit.layer, x, y);
+      else if (hit.type === "fold" || hit.type === "head") chooseLayers(c, hit);
       else if (hit.type === "split") {
         c.selectSplit(hit.split);
         if (c.options.onSplit) c.options.onSplit(hit.split);
@@ -94,6 +95,17 @@
       keys[event.key]();
     });
   };
+
+  /* A click on a box is about all its layers, on its bar about the layer there. */
+  function chooseLayers(c, hit) {
+    const { model } = c, { layers } = model.dag;
+    const [a, b] = hit.type === "fold" && !hit.bar ? [hit.cell.layer, hit.cell.last] : [hit.layer, hit.layer];
+    const first = layers[a].start, last = layers[b].end - 1;
+    if (c.nodes && c.nodes[0] === first && c.nodes[1] === last) return; // the second half of a double click
+    c.select(-1);
+    if (c.options.onLayer) c.options.onLayer(first, last, dag.foldTitle(model, { layer: a, last: b }));
+    c.selectNodes(first, last); // last: who listens may have said select(-1)
+  }
 
   /* Whether a point is on the triangle of a header. */
   dag.onChevron = (c, hit, px, py) => {

@@ -66,7 +66,7 @@
   });
 
   /* The number of columns that shows the graph largest in a host of this size. */
-  function bestColumns(cells, width, height) {
+  function bestColumns(cells, width, height, most) {
     const total = cells.reduce((sum, c) => sum + c.h + (c.first ? GAP : 0) + (c.kind && c.first ? HEADER : 0), 0);
     const tallest = Math.max(...cells.map((c) => c.h)) + HEADER;
     const slack = cells.length > 300 ? [1.04] : [1, 1.06, 1.13, 1.22, 1.35];
@@ -74,7 +74,7 @@
     for (let count = 1; count <= cells.length; count = count < 24 ? count + 1 : Math.ceil(count * 1.15)) {
       for (const more of slack) {
         const columns = columnsOf(cells, Math.max(tallest, (total / count) * more)), size = sizeOf(columns);
-        const scale = Math.min(width / size.w, height / size.h, 1.25);
+        const scale = Math.min(width / size.w, height / size.h, most);
         if (!best || scale > best.scale * 1.001) best = { columns, scale, ...size };
       }
       if (total / count < tallest) break;
@@ -83,10 +83,10 @@
   }
 
   /* Returns {cells, frames, links, W, H}; every cell has x, y and its column. */
-  function arrange(model, open, width, height) {
+  function arrange(model, open, width, height, most) {
     const cells = cellsOf(model, open);
     if (!cells.length) return { cells, frames: [], links: [], linkOf: new Map(), cellOfNode: () => null, W: 1, H: 1 };
-    const { columns, w, h } = bestColumns(cells, Math.max(100, width - 32), Math.max(80, height - 32));
+    const { columns, w, h } = bestColumns(cells, Math.max(100, width - 32), Math.max(80, height - 32), most);
     const frames = [];
     let x = 0;
     columns.forEach((column, c) => {

@@ -16,7 +16,9 @@
       if (!cell.kind) {
         if (y < cell.y + cell.top) return cell.top ? { type: "split", id: -1, split: model.split[cell.start] } : { type: "none", id: -1 };
         const bar = dag.foldBars(cell).find(([, bx, w]) => x >= bx && x <= bx + w + 2);
-        return { type: "fold", id: -1, cell, layer: bar ? bar[0] : x < cell.x + cell.w / 2 ? cell.layer : cell.last };
+        const [by, bh] = dag.barRow(c, cell);
+        return { type: "fold", id: -1, cell, bar: Boolean(bar) && within(cell.x, by - 4, cell.w, bh + 8),
+          layer: bar ? bar[0] : x < cell.x + cell.w / 2 ? cell.layer : cell.last };
       }
       for (let k = 0; k < cell.kind.x.length; k++) {
         const node = cell.start + k, [w, h] = model.sizeOf(node), mx = cell.x + cell.kind.x[k], my = cell.y + cell.kind.y[k];
@@ -85,6 +87,7 @@
     }
     g.setTransform(ratio * s, 0, 0, ratio * s, ratio * x, ratio * y);
     if (veil) selection(c);
+    if (c.nodes) chosen(c, ...c.nodes);
     if (c.hovered >= 0 && c.hovered !== c.selected) {
       const at = dag.spot(c, c.hovered);
       if (at) outline(c, at, theme.text, 1.5);
@@ -154,6 +157,19 @@
     }
     const at = own < 0 && dag.spot(c, id);
     if (at && (at.tag || !at.cell)) outline(c, at, theme.accent, 2);
+  }
+
+  /* Boxes of layers that were chosen as a whole; of a box with more layers than those, their bars. */
+  function chosen(c, first, last) {
+    const box = (x, y, w, h, width, color = c.theme.accent) => outline(c, { x: x + w / 2, y: y + h / 2, w, h }, color, width);
+    const { layers } = c.model.dag, inside = (k) => layers[k].start <= last && layers[k].end > first;
+    for (const f of c.plan.frames) if (inside(f.layer)) box(f.x, f.y, f.right - f.x, f.bottom - f.y, 2);
+    for (const cell of c.plan.cells) {
+      if (cell.kind || cell.start > last || cell.end <= first) continue;
+      const whole = first <= cell.start && last >= cell.end - 1, [y, h] = dag.barRow(c, cell);
+      box(cell.x, cell.y + cell.top, cell.w, cell.h - cell.top, whole ? 2.5 : 1.2);
+      if (!whole) for (const [k, x, w] of dag.foldBars(cell)) if (inside(k)) box(x, y, w, h, 2, c.theme.text);
+    }
   }
 
   function stroke(c, path, color) {

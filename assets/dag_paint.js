@@ -4,6 +4,8 @@
   const galloscope = (window.galloscope = window.galloscope || {});
   const dag = (galloscope.dag = galloscope.dag || {});
 
+  const STRAIGHT = 22; // room that the words of a split boundary take below it
+
   const channels = (hex) => [1, 3, 5].map((i) => parseInt(hex.slice(i, i + 2), 16));
 
   /* `share` of colour a over colour b; both are #rrggbb. */
@@ -58,6 +60,8 @@
     for (let r = row + 1; r <= last; r++) {
       const end = r === last;
       const tx = xs[r - row] + (end && target < n ? kind.entry.get(line) : 0);
+      const cut = kind.cutAt.get(r);
+      if (cut !== undefined && tx !== x) path.lineTo(x, (y = cut + STRAIGHT)); // past a boundary's words, then aside
       const ty = !end ? kind.top[r] : target >= n ? kind.h : kind.y[target] - size(target) / 2;
       if (tx === x) path.lineTo(tx, ty);
       else {
@@ -83,6 +87,12 @@
       lines.forEach((line, k) => kind.entry.set(line, (k - (lines.length - 1) / 2) * Math.min(16, 60 / lines.length)));
     }
     kind.curves = new Path2D();
+    kind.cutAt = new Map(); // row -> y of the boundary above it
+    for (const y of kind.cuts) kind.cutAt.set(kind.top.findIndex((top) => top > y), y);
+    kind.passing = [...kind.cutAt.keys()].map((r) => { // per boundary the x of the lines that cross it
+      const crossing = kind.lines.filter(([source, , row, ...xs]) => (r ? row < r && r < row + xs.length : source < 0));
+      return [...new Set(crossing.map(([, , row, ...xs]) => xs[Math.max(0, r - 1 - row)]))].sort((a, b) => a - b);
+    });
     for (const line of kind.lines) dag.trace(kind.curves, kind, line, size);
   };
 

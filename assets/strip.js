@@ -28,7 +28,7 @@
       this.empty.className = "gs-empty";
       this.empty.hidden = true;
       this.model = null;
-      this.shown = { holes: false, chains: false, views: false, even: null };
+      this.shown = { holes: false, chains: false, views: false, even: "auto" };
       this.colorBy = "device";
       this.solo = this.lane = -1;
       this.reset();
@@ -43,6 +43,7 @@
     destroy() {
       document.removeEventListener("galloscope:theme", this.onTheme);
       this.observer.disconnect();
+      this.card.destroy();
       this.host.replaceChildren();
     }
 
@@ -76,14 +77,17 @@
     select(id) {
       this.selected = this.model && id >= 0 && id < this.model.nTensors ? id : -1;
       this.relatives = this.selected >= 0 ? strip.relatives(this.model, this.selected) : NONE;
+      this.card.hide();
       this.publish();
       this.requestOverlay();
     }
 
     selectSplit(k) {
+      const before = this.split;
       this.split = this.model && k >= 0 && k < this.model.splits.length ? k : -1;
+      if (this.split !== before) this.card.hide();
       this.publish();
-      this.requestOverlay();
+      this.request();
     }
 
     hoverTensor(id) {
@@ -99,11 +103,13 @@
       this.requestOverlay();
     }
 
-    /* Switches: holes, chains, views; and even, the scale of strip_scale.js: true, false, or null where it is needed. A zoomed
-     * lane keeps its addresses on the other scale. */
+    /* Switches: holes, chains, views; and even, the scale of strip_scale.js: "auto", "true" or "even". A zoomed lane keeps its
+     * addresses on the other scale. */
     show(what) {
       const { scales, view } = this;
       Object.assign(this.shown, what);
+      this.shown.even = strip.evenMode(this.shown.even);
+      this.publish();
       if (this.model) {
         Object.assign(this, strip.scale(this.model, this.shown.even));
         const again = (v, i) => this.scales[i].to(scales[i].from(v));
@@ -226,6 +232,7 @@
 
     setRange(view) {
       this.target = null;
+      this.card.hide();
       this.view = strip.clampView(this.model, view);
       this.request();
     }
@@ -238,6 +245,7 @@
         if (!quiet) this.settle();
         return;
       }
+      this.card.hide();
       const from = this.view;
       const start = performance.now();
       this.target = to;
@@ -324,6 +332,7 @@
         hover: this.hover < 0 || !this.model ? -1 : this.model.id[this.hover],
         selected: this.selected,
         split: this.split,
+        even: this.shown.even,
         view: this.getView(),
       });
     }

@@ -9,6 +9,7 @@
  *   strip_view.js     what part of the data is shown, its text form, the moves to another
  *   strip_draw.js     the base canvas: what the plan is
  *   strip_labels.js   the base canvas: ribbon, headers, axes, names
+ *   strip_overlap.js  what is wrong with the plan
  *   strip_overlay.js  the overlay canvas: hover, selection, live set, split band, cursor
  *   strip_card.js     what the card says
  *   strip_input.js    pointer and keyboard
@@ -47,6 +48,11 @@
       device: column(scene.tensors.device, "int8"),
       views: { n: s.views.n, id: column(s.views.id, "int32"), rect: column(s.views.rect, "int32"), ...boxes(s.views, column) },
       holes: { n: s.holes.n, ...boxes(s.holes, column) },
+      overlaps: {
+        n: s.overlaps.n, ...boxes(s.overlaps, column),
+        tensor: column(s.overlaps.tensor, "int32"), other: column(s.overlaps.other, "int32"),
+      },
+      sources: sourcesOf(scene, column),
     };
     model.lanes = s.lanes.map((lane, i) => ({ ...lane, index: i, bytesAt: bytesAt(model, i) }));
     model.rectOf = indexOf(model.id, model.nTensors);
@@ -74,6 +80,13 @@
       y1: y0.map((y, i) => y + size[i]),
       lane: table.lane ? column(table.lane, "int16") : null,
     };
+  }
+
+  /* Who reads whom, as the scene's graph has it: a weight has no rectangle, but its readers have steps. */
+  function sourcesOf(scene, column) {
+    const { dag } = scene;
+    if (!dag) return null;
+    return { at: column(dag.src_at, "int32"), ids: column(dag.src, "int32"), view: column(dag.view_src, "int32") };
   }
 
   /* Bytes alive in a lane at every step. */
@@ -106,8 +119,10 @@
     return { first, rows };
   }
 
-  /* The draw order: rectangles by colour, so that the fill changes once per colour. */
+  /* The draw order: rectangles by colour, so that the fill changes once per colour; where any overlap, by birth, as they lie
+   * in the model, so that the later one is on top. */
   strip.order = function (model, of) {
+    if (model.overlaps.n) return Uint32Array.from({ length: model.n }, (_, i) => i);
     const { rows } = group(Uint8Array.from({ length: model.n }, (_, i) => of[model.id[i]]), 256);
     return rows;
   };
@@ -130,10 +145,30 @@
         if (reader >= 0) consumers.add(reader);
       }
     }
+    if (own < 0 && model.viewOf[id] < 0 && step < 0) outside(model, id, consumers, steps);
     producers.delete(own);
     consumers.delete(own);
     return { producers, consumers, steps };
   };
+
+  /* Memory of the model, such as a weight: its copies, and the steps and results of those that read it or a view or copy of it. */
+  function outside(model, id, consumers, steps) {
+    const same = new Set([id]);
+    for (let i = 0; i < model.n; i++) {
+      if (model.copyOf[i] !== id) continue;
+      consumers.add(i);
+      same.add(model.id[i]);
+    }
+    if (!model.sources) return;
+    const { at, ids, view } = model.sources;
+    for (let t = 0; t < model.nTensors; t++) if (view[t] === id) same.add(t);
+    model.tensorOfStep.forEach((tensor, step) => {
+      if (!ids.subarray(at[tensor], at[tensor + 1]).some((source) => same.has(source))) return;
+      steps.push(step);
+      const rect = model.rectOf[tensor];
+      if (rect >= 0) consumers.add(rect);
+    });
+  }
 
   /* The split that executes a step, -1 without splits. */
   strip.splitAt = function (model, step) {

@@ -20,6 +20,7 @@
     const marks = samples ? sampled(chart, samples) : full(chart);
     if (chart.shown.views) views(chart);
     if (chart.shown.chains) chains(chart);
+    strip.drawOverlaps(chart);
     splitLines(chart);
     model.lanes.forEach((lane) => peak(chart, lane));
     strip.drawLabels(chart, marks.big);
@@ -151,14 +152,15 @@
     const place = at.lanes[lane];
     g.fillStyle = theme.surface;
     g.fillRect(at.left, place.top, at.width, place.h);
-    g.globalAlpha = theme.dark ? 0.09 : 0.06;
-    for (const split of model.splits) {
-      if (split.x1 <= view.x0 || split.x0 >= view.x1) continue;
+    const faint = theme.dark ? 0.09 : 0.06;
+    model.splits.forEach((split, k) => {
+      if (split.x1 <= view.x0 || split.x0 >= view.x1) return;
+      g.globalAlpha = k === chart.split ? 4 * faint : faint; // the selected one, under the rectangles: their hues stay
       const a = Math.max(at.left, strip.snap(chart, strip.X(chart, split.x0)));
       const b = Math.min(at.right, strip.snap(chart, strip.X(chart, split.x1)));
       g.fillStyle = theme.pick(model.devices[split.device]);
       g.fillRect(a, place.top, b - a, place.h);
-    }
+    });
     g.globalAlpha = 1;
     g.fillStyle = theme.line;
     if (at.compact) return;
@@ -167,16 +169,15 @@
     }
   }
 
-  /* One tile for all rectangles with a pattern: stripes or dots of the ground on top of the fill. */
-  function pattern(chart, boxes, name) {
-    if (!boxes.length) return;
-    const { g, dpr, theme } = chart;
+  /* A brush of stripes or dots, one tile for all that are painted with it. */
+  strip.brush = function (chart, name, color, alpha) {
+    const { g, dpr } = chart;
     const size = 6 * Math.max(1, Math.round(dpr));
     const tile = document.createElement("canvas");
     tile.width = tile.height = size;
     const t = tile.getContext("2d");
-    t.strokeStyle = t.fillStyle = theme.surface;
-    t.globalAlpha = 0.5;
+    t.strokeStyle = t.fillStyle = color;
+    t.globalAlpha = alpha;
     if (name === "hatch") {
       t.lineWidth = size / 4;
       for (const shift of [-size, 0, size]) {
@@ -192,7 +193,14 @@
     }
     const brush = g.createPattern(tile, "repeat");
     brush.setTransform(new DOMMatrix().scale(1 / Math.max(1, Math.round(dpr))));
-    g.fillStyle = brush;
+    return brush;
+  };
+
+  /* For rectangles with a pattern: the ground on top of the fill. */
+  function pattern(chart, boxes, name) {
+    if (!boxes.length) return;
+    const { g, theme } = chart;
+    g.fillStyle = strip.brush(chart, name, theme.surface, 0.5);
     for (const { x, y, w, h } of boxes) g.fillRect(x, y + (h > 3 ? 1 : 0), w - (w > 3 ? 1 : 0), h - (h > 3 ? 1 : 0));
   }
 
@@ -223,21 +231,23 @@
     g.setLineDash([]);
   }
 
-  /* In place: a line from the middle of the parent through the moment the memory changes its owner. */
+  /* In place: a line from the middle of the parent through the moment the memory changes its owner, below the names. A parent
+   * without a width of its own, such as an input that is taken over at once, leaves a mark at the child's left edge. */
   function chains(chart) {
     const { g, theme, model } = chart;
     for (let i = 0; i < model.n; i++) {
       if (model.parent[i] < 0) continue;
       const from = strip.rectBox(chart, model.parent[i]);
       const to = strip.rectBox(chart, i);
-      if (!from || !to || to.h < 4) continue;
-      const y = to.y + to.h / 2;
+      if (!to || to.h < 4 || (!from && model.x0[i] < chart.view.x0)) continue;
+      const y = to.h > 44 ? to.y + to.h - 7 : to.y + to.h / 2;
+      const [start, end] = from ? [from.x + from.w / 2, to.x + to.w / 2] : [to.x, to.x + Math.min(10, to.w / 2)];
       for (const [color, width] of [[theme.surface, 3], [theme.text, 1.25]]) {
         g.strokeStyle = g.fillStyle = color;
         g.lineWidth = width;
         g.beginPath();
-        g.moveTo(from.x + from.w / 2, y);
-        g.lineTo(to.x + to.w / 2, y);
+        g.moveTo(start, y);
+        g.lineTo(end, y);
         g.stroke();
         g.beginPath();
         g.arc(to.x, y, width === 3 ? 3 : 2, 0, 7);

@@ -6,6 +6,7 @@
   const strip = (galloscope.strip = galloscope.strip || {});
   const DRAG = 4;
   const REACH = 1.5;
+  const DOUBLE = 500; // ms
 
   /* The rectangle under a pixel. Marks thinner than three pixels win near their line, for nothing else can be aimed at;
    * otherwise the one that really holds the point. A linear scan: 0.1 ms at 20,000. */
@@ -125,7 +126,7 @@
     ArrowRight: () => chart.pan(chart.at.width / 8, 0, -1),
     ArrowUp: () => chart.pan(0, -chart.laneHeight() / 4, chart.activeLane()),
     ArrowDown: () => chart.pan(0, chart.laneHeight() / 4, chart.activeLane()),
-    e: () => chart.show({ even: !chart.scales.some((scale) => scale.even) }),
+    e: () => chart.show({ even: chart.scales.some((scale) => scale.even) ? "true" : "even" }),
     "+": () => chart.zoom(0.7, chart.middle(), 0, "x"),
     "=": () => chart.zoom(0.7, chart.middle(), 0, "x"),
     "-": () => chart.zoom(1 / 0.7, chart.middle(), 0, "x"),
@@ -144,9 +145,10 @@
     } else if (part === "header") {
       chart.setHover({ card: strip.laneCard(chart, chart.model.lanes[lane]), x, y });
     } else if (part === "lane") {
-      const rect = strip.pick(chart, x, y, lane);
+      const wrong = strip.overlapAt(chart, x, y, lane);
+      const rect = wrong >= 0 ? chart.model.rectOf[chart.model.overlaps.tensor[wrong]] : strip.pick(chart, x, y, lane);
       const hole = rect < 0 && chart.shown.holes ? holeAt(chart, x, y, lane) : -1;
-      const card = rect >= 0 ? strip.tensorCard(chart, rect) : hole >= 0 ? strip.holeCard(chart, hole) : null;
+      const card = wrong >= 0 ? strip.overlapCard(chart, wrong) : rect >= 0 ? strip.tensorCard(chart, rect) : hole >= 0 ? strip.holeCard(chart, hole) : null;
       chart.setHover({ rect, card, x, y, cursor: { x, y, lane } });
     } else chart.clearHover();
     chart.host.style.cursor = part === "none" ? "default" : part === "lane" ? "crosshair" : "pointer";
@@ -154,7 +156,7 @@
 
   function click(chart, { x, y }) {
     const { part, lane } = strip.partAt(chart, x, y);
-    if (part === "ribbon") chart.choseSplit(strip.splitAt(chart.model, Math.floor(strip.step(chart, x))));
+    if (part === "ribbon") clickSplit(chart, strip.splitAt(chart.model, Math.floor(strip.step(chart, x))));
     else if (part === "header") chart.enlarge(lane);
     else if (part === "lane") {
       const rect = strip.pick(chart, x, y, lane);
@@ -162,12 +164,22 @@
     }
   }
 
+  /* A second click takes a split back, unless it is half of a double click, which zooms to it. */
+  function clickSplit(chart, k) {
+    const now = performance.now();
+    const again = chart.clicked && chart.clicked.k === k && now - chart.clicked.now < DOUBLE;
+    chart.clicked = { k, now };
+    if (!again) chart.choseSplit(k);
+  }
+
   function doubleClick(chart, { x, y }) {
     const { part, lane } = strip.partAt(chart, x, y);
     if (part === "header") return chart.peak(lane);
     if (part === "none") return undefined;
-    const split = chart.model.splits[strip.splitAt(chart.model, Math.floor(strip.step(chart, x)))];
+    const k = strip.splitAt(chart.model, Math.floor(strip.step(chart, x)));
+    const split = chart.model.splits[k];
     if (!split) return chart.fit();
+    if (part === "ribbon" && chart.split !== k) chart.choseSplit(k);
     const view = strip.splitView(chart, split);
     // A second double click on the same split leads back out.
     const inside = Math.abs(chart.view.x0 - view.x0) + Math.abs(chart.view.x1 - view.x1) < 0.01;

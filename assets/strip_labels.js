@@ -26,15 +26,20 @@
     for (const { i, entry, box, named } of big) {
       g.fillStyle = format.ink(theme.pick(entry));
       const kept = model.kind[i] & strip.KIND.KEPT;
-      const lock = kept && box.h > 13 && box.w > 14;
+      const clear = model.overlaps.n ? strip.clearWidth(chart, i, box) : box.w;
+      const lock = kept && box.h > 13 && clear > 14 && clear === box.w;
       if (lock) padlock(g, box.x + box.w - 11, box.y + 5);
       // Half a name is worse than none: the card has it.
-      const room = Math.floor((box.w - 10 - (lock ? 12 : 0)) / char);
+      const room = Math.floor((clear - 10 - (lock ? 12 : 0)) / char);
       if (!named || room < Math.min(SHORTEST, model.names[model.id[i]].length)) continue;
       const size = format.bytes(model.y1[i] - model.y0[i]);
       const two = box.h > 30;
       const y = two ? box.y + box.h / 2 - 7 : box.y + box.h / 2 + 0.5;
-      strip.plate(chart, i, box, entry, char, room, two);
+      const length = Math.max(Math.min(room, model.names[model.id[i]].length), two && size.length <= room ? size.length : 0);
+      if (plated(chart, i, entry)) {
+        g.fillStyle = theme.pick(entry);
+        g.fillRect(box.x + 2, box.y + box.h / 2 - (two ? 14 : 6), Math.min(box.w - 4, length * char + 6), two ? 28 : 13);
+      }
       g.fillStyle = format.ink(theme.pick(entry));
       g.font = `11px ${theme.mono}`;
       g.fillText(format.tail(model.names[model.id[i]], room), box.x + 5, y);
@@ -46,14 +51,12 @@
     }
   }
 
-  /* Hatched fills would shine through the letters: a plate of the plain fill lies under them. */
-  strip.plate = function (chart, i, box, entry, char, room, two) {
-    const { g, theme, model } = chart;
-    if (!(model.kind[i] & strip.KIND.COPY) && entry.pattern === "none") return;
-    const length = Math.min(room, model.names[model.id[i]].length);
-    g.fillStyle = theme.pick(entry);
-    g.fillRect(box.x + 2, box.y + box.h / 2 - (two ? 14 : 6), Math.min(box.w - 4, length * char + 6), two ? 28 : 13);
-  };
+  /* Hatching and links would shine through the letters: a plate of the plain fill lies under them. */
+  function plated(chart, i, entry) {
+    const { model, shown } = chart;
+    const hatched = model.kind[i] & strip.KIND.COPY || entry.pattern !== "none";
+    return hatched || shown.chains || model.overlaps.tensor.includes(model.id[i]);
+  }
 
   function padlock(g, x, y) {
     g.fillRect(x, y + 4, 7, 5);
@@ -126,7 +129,7 @@
     if (lane.buft !== lane.label) word(lane.buft, theme.muted, "400");
     if (lane.chunks > 1) word(`chunk ${lane.chunk}`, theme.muted, "400");
     word(bytes(lane.size), theme.text, "400");
-    if (chart.scales[lane.index].even) word("heights not to scale", theme.muted, "400");
+    if (chart.matters) word(chart.scales[lane.index].even ? "heights not to scale" : "heights to scale", theme.muted, "400");
 
     const atStep = `at step ${count(lane.peak_step)}`;
     const [peak, live] = [bytes(lane.peak), bytes(lane.live)];

@@ -42,7 +42,9 @@
     for (const i of consumers) outline(chart, strip.rectBox(chart, i), theme.accent, 1.25, [3, 2]);
     if (area) outline(chart, area, theme.text, 2, view >= 0 && own < 0 ? [2, 2] : []);
     if (area && own >= 0) readMarks(chart, own, area, steps);
-    if (!area && model.stepOf[selected] >= 0) stepLine(chart, model.stepOf[selected]);
+    if (area) return;
+    if (model.stepOf[selected] >= 0) stepLine(chart, model.stepOf[selected]);
+    else for (const step of steps) stepLine(chart, step);
   }
 
   /* A tick under the selection at every step that reads it: they are what keeps it alive. */
@@ -122,12 +124,16 @@
     const { o, at, theme, model } = chart;
     const [x, w, split] = ends;
     const { top } = at.ribbon;
-    o.fillStyle = theme.pick(model.devices[split.device]);
-    o.globalAlpha = 0.16;
-    for (const place of at.lanes) o.fillRect(x, place.top, w, place.h);
-    o.globalAlpha = 1;
-    o.fillRect(x - 1, top, 2, at.bottom - top);
-    o.fillRect(x + w - 1, top, 2, at.bottom - top);
+    // Edges with short feet, like a bracket; the band itself lies under the rectangles, in the base canvas.
+    for (const [color, wide] of [[theme.surface, 4], [theme.pick(model.devices[split.device]), 2]]) {
+      o.fillStyle = color;
+      for (const [edge, foot] of [[x, 1], [x + w, -1]]) {
+        o.fillRect(edge - wide / 2, top, wide, at.lanes[0].head - top);
+        for (const place of at.lanes) o.fillRect(edge - wide / 2, place.top, wide, place.h); // not through the headers
+        const length = Math.min(7, w / 2);
+        o.fillRect(foot > 0 ? edge : edge - length, at.bottom - wide / 2, length, wide);
+      }
+    }
     splitOutline(chart, chart.split, theme.text, 2);
   }
 

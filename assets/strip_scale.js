@@ -10,21 +10,30 @@
   const POWER = 0.35;
   const LINEAR = { to: (address) => address, from: (v) => v };
 
-  /* One scale per lane, and the table columns in lane coordinates, so that drawing never converts. `even` is true, false, or
-   * null for: only where the plain scale hides nearly everything. */
-  strip.scale = function (model, even) {
-    const scales = model.lanes.map((lane) => (even === null ? hidden(model, lane) : even) ? evenScale(model, lane) : LINEAR);
+  /* What `even` may be: "true" heights, "even" heights, "auto" for even only where true ones hide nearly everything. */
+  strip.evenMode = (even) => {
+    if (typeof even === "boolean") return even ? "even" : "true";
+    return even === "true" || even === "even" ? even : "auto";
+  };
+
+  /* One scale per lane, and the table columns in lane coordinates, so that drawing never converts. A lane says which scale it
+   * is on when there are both, or when it is not the one that would have been chosen. */
+  strip.scale = function (model, mode) {
+    const hides = model.lanes.map((lane) => hidden(model, lane));
+    const scales = model.lanes.map((lane, i) => (mode === "auto" ? hides[i] : mode === "even") ? evenScale(model, lane) : LINEAR);
+    const matters = mode === "even" || hides.some(Boolean);
     const columns = (table, laneOf) => {
       if (scales.every((scale) => scale === LINEAR)) return { y0: table.y0, y1: table.y1 };
       const convert = (column) => column.map((y, i) => scales[laneOf(i)].to(y));
       return { y0: convert(table.y0), y1: convert(table.y1) };
     };
     return {
-      scales,
+      scales, matters,
       geo: {
         rects: columns(model, (i) => model.lane[i]),
         views: columns(model.views, (i) => model.lane[model.views.rect[i]]),
         holes: columns(model.holes, (i) => model.holes.lane[i]),
+        overlaps: columns(model.overlaps, (i) => model.overlaps.lane[i]),
       },
     };
   };

@@ -16,7 +16,9 @@ from ...core.state import State
 from .columns import column
 from .layout import Effort, Kind, Layer, Shape, crossing_values, cut_layers, cut_sections, layout_block
 from .layout import kind as measures
+from .layout.blocks import MIN_SECTION, SMALL_GRAPH, SMALL_SECTION
 from .layout.notes import differences
+from .layout.unlike import Unlike, unlikes
 
 FOLD_ABOVE = 100
 """A graph with more nodes opens folded by layer."""
@@ -54,6 +56,8 @@ class Dag:
     """Per layer a number; layers with equal numbers are equal in ops, shapes, devices and splits."""
     notes: list[str]
     """Per layer what sets it apart from the common one, "" when nothing does."""
+    unlike: list[Unlike | None]
+    """Per layer how it differs from the one beside it, None when there is none."""
     split_of: list[int]
     """Per node the split it belongs to, 0 without splits."""
 
@@ -78,8 +82,9 @@ def build_dag(state: State) -> Dag:
     kinds: list[Kind] = []
     shapes: dict[Shape, int] = {}
     blocks: list[Block] = []
+    least = SMALL_SECTION if len(nodes) <= SMALL_GRAPH else MIN_SECTION
     for k, layer in enumerate(layers):
-        for start, end in cut_sections(layer.start, layer.end, crossing):
+        for start, end in cut_sections(layer.start, layer.end, crossing, least):
             ports: dict[int, int] = {}
             local, tags = [], []
             for i in range(start, end):
@@ -112,7 +117,8 @@ def build_dag(state: State) -> Dag:
                 kinds.append(layout_block(shape, next((how for most, how in EFFORTS if kind < most), Effort.SKETCH)))
             blocks.append(Block(kind, k, start, end, [nodes[p] for p in ports], tags))
     same, notes = differences(state, nodes, layers, split_of, _structure(layers, blocks))
-    return Dag(nodes, layers, blocks, kinds, list(shapes), same, notes, split_of)
+    unlike = unlikes(state, nodes, layers, split_of, same, {nodes[p] for p in shared})
+    return Dag(nodes, layers, blocks, kinds, list(shapes), same, notes, unlike, split_of)
 
 
 def dag_data(state: State) -> dict[str, Any]:
@@ -155,6 +161,7 @@ def dag_data(state: State) -> dict[str, Any]:
                 "blocks": n_blocks[k],
                 "same": dag.same[k],
                 "note": dag.notes[k],
+                "unlike": dag.unlike[k],
             }
             for k, layer in enumerate(dag.layers)
         ],

@@ -72,13 +72,13 @@ FAMILY_OF = (
 
 # Each pass of the scheduler has one hue. The keys are the starts of ggml's cause labels, the longest match wins.
 CAUSE_ENTRIES = (
-    Entry(DEVICE_HUES[0], "fact: where its data or weights lie (pass 1)"),
-    Entry(DEVICE_HUES[4], "op offload: a CPU weight goes to the GPU (pass 1)"),
-    Entry(DEVICE_HUES[2], "neighbour: the device beside it (pass 2)"),
-    Entry(DEVICE_HUES[3], "best fit or upgrade (pass 3)"),
-    Entry(CPU_HUE, "follower: of its view or its user (pass 4)"),
-    Entry(DEVICE_HUES[1], "pin: set by llama.cpp"),
-    Entry(DEVICE_HUES[5], "copy made by the scheduler", "hatch"),
+    Entry(DEVICE_HUES[0], "1 facts: where its data or weights lie"),
+    Entry(DEVICE_HUES[4], "1 op offload: a CPU weight goes to the GPU"),
+    Entry(DEVICE_HUES[2], "2 neighbour: the device beside it"),
+    Entry(DEVICE_HUES[3], "3 best: reads most of its sources, or moved up"),
+    Entry(CPU_HUE, "4 follow: its base or its first user"),
+    Entry(DEVICE_HUES[1], "0 pins: set by the application"),
+    Entry(DEVICE_HUES[5], "5, 6 copy: made by the scheduler", "hatch"),
     Entry(NEUTRAL, "none"),
 )
 _CAUSE_STARTS = {"1.": 0, "1.off": 1, "2.": 2, "3.": 3, "4.": 4, "usr": 5, "4.cpy": 6, "6.cpy": 6}
@@ -120,8 +120,8 @@ def family(op: str) -> int:
 def cause_index(label: str) -> int:
     """The index in `CAUSE_ENTRIES` of one of ggml's cause labels.
 
-    >>> CAUSE_ENTRIES[cause_index("1.wgt0")].label[:4], CAUSE_ENTRIES[cause_index("1.off")].label[:10]
-    ('fact', 'op offload')
+    >>> CAUSE_ENTRIES[cause_index("1.wgt0")].label[:7], CAUSE_ENTRIES[cause_index("1.off")].label[:12]
+    ('1 facts', '1 op offload')
     """
     starts = [start for start in _CAUSE_STARTS if label.startswith(start)]
     return _CAUSE_STARTS[max(starts, key=len)] if starts else NO_CAUSE

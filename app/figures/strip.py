@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.check.checker import Verdict, check
 from ...core.explain.usage import current_lifetimes
 from ...core.op import Op
 from ...core.state import Lifetime, State
@@ -107,6 +108,7 @@ def strip_data(state: State) -> dict[str, Any]:
         },
         "views": _views(state, rects, rect_of),
         "holes": _holes_json(free),
+        "overlaps": _overlaps(state, rows, rect_of),
     }
 
 
@@ -225,6 +227,31 @@ def _views(state: State, rects: Sequence[Lifetime], rect_of: Mapping[int, int]) 
         "x1": column((row[3] for row in rows), "int32"),
         "y0": column((rects[row[1]].offset + row[4] for row in rows), "float64"),
         "size": column((row[5] for row in rows), "float64"),
+    }
+
+
+def _overlaps(state: State, rows: Sequence[tuple[int, Lifetime]], rect_of: Mapping[int, int]) -> dict[str, Any]:
+    """Where two tensors that are needed together share bytes: what the checker found, as rectangles."""
+    found = []
+    for hit in check(state):
+        if hit.verdict is not Verdict.OVERLAP or hit.tensor not in rect_of or hit.other not in rect_of:
+            continue
+        lane, own = rows[rect_of[hit.tensor]]
+        _, other = rows[rect_of[hit.other]]
+        start = max(own.offset, other.offset)
+        end = min(own.offset + own.size, other.offset + other.size)
+        first = max(hit.step, own.born, other.born)
+        last = max(first + 1, min(own.dies, other.dies))
+        found.append((lane, first, last, start, end - start, hit.tensor, hit.other))
+    return {
+        "n": len(found),
+        "lane": column((row[0] for row in found), "int16"),
+        "x0": column((row[1] for row in found), "int32"),
+        "x1": column((row[2] for row in found), "int32"),
+        "y0": column((row[3] for row in found), "float64"),
+        "size": column((row[4] for row in found), "float64"),
+        "tensor": column((row[5] for row in found), "int32"),
+        "other": column((row[6] for row in found), "int32"),
     }
 
 

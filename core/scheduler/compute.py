@@ -196,7 +196,7 @@ class ComputeLoop:
         data, start = self._contents(ids)
         ne0, ne1 = tensor.ne[0], tensor.ne[1]
         step0, step1 = tensor.nb[0] // 4, tensor.nb[1] // 4
-        used = set()
+        used: set[int] = set()
         for i1 in range(ne1 if step1 else 1):
             row = start + i1 * step1
             if row >= len(data):

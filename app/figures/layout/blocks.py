@@ -15,6 +15,10 @@ from dataclasses import dataclass
 
 MIN_SECTION = 6
 """Nodes a section should have at least; smaller pieces are not worth a seam."""
+SMALL_GRAPH = 12
+"""A graph with at most so many nodes is cut finer, so that it can stand in columns and be read."""
+SMALL_SECTION = 3
+"""Least nodes of a section there."""
 MAX_SECTION = 56
 """Nodes a section may have at most: bounds the work of one layered drawing."""
 PIECE = 40
@@ -79,12 +83,12 @@ def cut_layers(numbers: Sequence[int], splits: Sequence[int], crossing: Sequence
     return layers
 
 
-def cut_sections(start: int, end: int, crossing: Sequence[int]) -> list[tuple[int, int]]:
+def cut_sections(start: int, end: int, crossing: Sequence[int], least: int = MIN_SECTION) -> list[tuple[int, int]]:
     """Cut one layer into sections at single-value waists, and by force where it would grow too large."""
     sections = []
-    while end - start > MIN_SECTION:
-        stop = min(end - MIN_SECTION, start + MAX_SECTION)
-        waist = next((p for p in range(start + MIN_SECTION, stop + 1) if crossing[p] == 1), -1)
+    while end - start > least:
+        stop = min(end - least, start + MAX_SECTION)
+        waist = next((p for p in range(start + least, stop + 1) if crossing[p] == 1), -1)
         if waist < 0:
             if end - start <= MAX_SECTION:
                 break

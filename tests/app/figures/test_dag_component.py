@@ -62,8 +62,8 @@ def dag(page: Page) -> Iterator[Page]:
         """(scene) => {
           window.scene = scene;
           window.calls = [];
-          const names = ["Select", "Hover", "View", "Split"];
-          const told = (name) => (value) => calls.push([name, value]);
+          const names = ["Select", "Hover", "View", "Split", "Layer"];
+          const told = (name) => (...values) => calls.push([name, ...values]);
           const callbacks = Object.fromEntries(names.map((name) => ["on" + name, told(name)]));
           window.dag = new galloscope.Dag(document.getElementById("dag"), callbacks).load(scene);
         }""",
@@ -123,6 +123,64 @@ def test_a_double_click_opens_the_layer_under_the_pointer_and_its_header_closes_
     )
     assert cell[0] <= header[0] - box[0] <= cell[0] + cell[2]
     assert cell[1] - 1 <= header[1] - box[1] <= cell[1] + cell[3] + 1
+
+
+def on_fold(page: Page, cell: int, down: float) -> tuple[float, float]:
+    """A point in the header of a folded box, `down` units under its upper edge."""
+    x, y = page.evaluate(
+        "([k, down]) => { const o = dag.plan.cells[k], b = dag.host.getBoundingClientRect(), v = dag.view;"
+        " return [b.left + v.x + (o.x + o.w * 0.5) * v.s, b.top + v.y + (o.y + o.top + down) * v.s]; }",
+        [cell, down],
+    )
+    return x, y
+
+
+def test_a_click_on_a_box_is_about_its_layers_and_a_click_on_its_bar_about_one(dag: Page) -> None:
+    box = dag.evaluate("dag.plan.cells.findIndex((cell) => cell.last > cell.layer)")
+    first, end, layer = dag.evaluate(
+        "(k) => [dag.plan.cells[k].start, dag.plan.cells[k].end, dag.plan.cells[k].layer]", box
+    )
+    dag.mouse.click(*on_fold(dag, box, 14))
+    wait(dag, "nodes", f"{first}-{end - 1}")
+    title = dag.evaluate("(k) => galloscope.dag.foldTitle(dag.model, dag.plan.cells[k])", box)
+    assert ["Layer", first, end - 1, title] in dag.evaluate("calls")
+    dag.mouse.click(*on_fold(dag, box, 30))
+    dag.wait_for_function("calls.filter((call) => call[0] === 'Layer').length === 2")
+    _, a, b, title = dag.evaluate("calls.filter((call) => call[0] === 'Layer')[1]")
+    one = dag.evaluate("(a) => dag.model.dag.layers[dag.model.layerOf(a)]", a)
+    assert (a, b, title) == (one["start"], one["end"] - 1, one["title"])
+    assert one["number"] >= layer
+    dag.keyboard.press("Escape")
+    wait(dag, "nodes", "")
+
+
+def test_a_box_alone_says_how_it_differs_from_the_one_before(dag: Page) -> None:
+    lone = dag.evaluate("dag.plan.cells.findIndex((cell) => dag.model.dag.layers[cell.layer].number === 30)")
+    dag.mouse.move(*on_fold(dag, lone, 14))
+    card = dag.locator(".gs-card")
+    card.wait_for(state="visible")
+    assert "differs from layer 29" in card.inner_text()
+    assert "act (SOFT_MAX)" in card.inner_text()
+    dag.keyboard.press("Shift")
+    card.wait_for(state="hidden")
+
+
+def test_lines_leave_room_for_the_words_of_a_boundary(dag: Page) -> None:
+    dag.evaluate("(id) => dag.focus(id)", tensor(dag, "act-30"))
+    dag.wait_for_function("dag.copyChips.length > 0")
+    assert dag.evaluate(
+        "dag.copyChips.every((chip) => dag.plan.cells.filter((cell) => cell.kind)"
+        ".flatMap((cell) => galloscope.dag.cutsOf(dag, cell)).filter((cut) => Math.abs(cut.y - chip.y) < 10)"
+        ".every((cut) => cut.passing.every((x) => x < chip.x || x > chip.x + chip.w)))"
+    )
+
+
+@pytest.mark.parametrize("sample", ["lesson-in-place", "lesson-best-fit"])
+def test_a_small_graph_can_be_read(dag: Page, sample: str) -> None:
+    path = ASSETS.parent / "sample_graphs" / f"{sample}.graph.json"
+    session = trace(parse_graph(path.read_bytes()))
+    dag.evaluate("(small) => { window.scene = small; dag.load(small); }", scene(session, session.runs[0]))
+    assert dag.evaluate("dag.view.s") >= 0.75
 
 
 def test_a_click_selects_and_escape_forgets(dag: Page) -> None:

@@ -49,7 +49,7 @@ def rectangles(strip: dict[str, Any]) -> list[dict[str, int]]:
 
 
 def name(state: State, tensor: int) -> str:
-    return state.names[tensor]
+    return str(state.names[tensor])
 
 
 def test_a_rectangle_per_lifetime() -> None:
@@ -163,6 +163,18 @@ def test_holes_are_exactly_what_is_free(plan: tuple[list[Span], int, int]) -> No
     free = [(step, byte) for h in found for step in range(h.first, h.last) for byte in range(h.start, h.end)]
     assert len(free) == len(set(free)) == area(found)
     assert set(free) == {(step, byte) for step in range(n_steps) for byte in range(size)} - used
+
+
+def test_a_stale_plan_shows_what_it_overwrites() -> None:
+    path = Path(__file__).parents[3] / "sample_graphs" / "lesson-stale-plan.graph.json"
+    sound, stale = (replay(run) for run in trace(parse_graph(path.read_bytes())).runs)
+    assert strip_data(sound)["overlaps"]["n"] == 0
+    strip = strip_data(stale)
+    wide: dict[str, ColumnKind] = dict.fromkeys(("x0", "x1", "tensor", "other"), "int32")
+    (overlap,) = columns(strip["overlaps"], **wide, lane="int16", y0="float64", size="float64")
+    assert (name(stale, overlap["tensor"]), name(stale, overlap["other"])) == ("result", "a")
+    assert (overlap["x0"], overlap["x1"]) == (2, 3)
+    assert (overlap["lane"], overlap["y0"], overlap["size"]) == (0, 256, 256)
 
 
 def test_a_hole_lasts_as_long_as_it_is_free() -> None:

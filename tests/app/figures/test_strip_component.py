@@ -154,6 +154,65 @@ def test_double_click_goes_into_a_split_and_out_again(chart: Page) -> None:
     wait(chart, "view", "")
 
 
+def test_a_card_goes_when_its_picture_changes(chart: Page) -> None:
+    card = chart.locator(".gs-card")
+    for act in (
+        lambda: chart.keyboard.press("x"),
+        lambda: chart.mouse.wheel(0, -50),
+        lambda: chart.evaluate("chart.select(0)"),
+        lambda: chart.evaluate("chart.setView('1-9')"),
+        lambda: chart.evaluate("window.dispatchEvent(new Event('blur'))"),
+    ):
+        chart.mouse.move(1, 1)
+        chart.evaluate("chart.fit()")
+        chart.wait_for_function("chart.target === null")
+        chart.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        point_at(chart, tensor(chart, "l_out-11"))
+        card.wait_for(state="visible")
+        act()
+        card.wait_for(state="hidden")
+
+
+def test_a_double_click_on_a_split_keeps_it_selected(chart: Page) -> None:
+    box = chart.locator("#strip").bounding_box()
+    assert box
+    chart.mouse.dblclick(box["x"] + box["width"] - 40, box["y"] + 10)
+    last = chart.evaluate("scene.splits.length - 1")
+    wait(chart, "split", str(last))
+    chart.wait_for_function("document.getElementById('strip').dataset.view !== ''")
+    assert [call for call in chart.evaluate("calls") if call[0] == "Split"] == [["Split", last]]
+
+
+def test_a_weight_points_at_the_steps_that_read_it(chart: Page) -> None:
+    chart.evaluate("(id) => chart.select(id)", tensor(chart, "w-3"))
+    reader = tensor(chart, f"{HOSTILE}-3")
+    assert chart.evaluate("(id) => chart.relatives.steps[0] === chart.model.stepOf[id]", reader)
+    assert chart.evaluate("(id) => chart.relatives.consumers.has(chart.model.rectOf[id])", reader)
+
+
+@pytest.mark.parametrize(
+    ("given", "mode"),
+    [(True, "even"), (False, "true"), (None, "auto"), ("even", "even"), ("true", "true"), ("auto", "auto")],
+)
+def test_the_scale_has_three_ways(chart: Page, given: bool | str | None, mode: str) -> None:
+    chart.evaluate("(even) => chart.show({ even })", given)
+    wait(chart, "even", mode)
+    if mode != "auto":
+        assert chart.evaluate("chart.scales.every((scale) => Boolean(scale.even) === (chart.shown.even === 'even'))")
+
+
+def test_what_overwrites_is_said(chart: Page) -> None:
+    path = ASSETS.parent / "sample_graphs" / "lesson-stale-plan.graph.json"
+    session = trace(parse_graph(path.read_bytes()))
+    chart.evaluate("(stale) => { window.scene = stale; chart.load(stale); }", scene(session, session.runs[1]))
+    wait(chart, "drawn", "4")
+    point_at(chart, tensor(chart, "result"))
+    card = chart.locator(".gs-card")
+    card.wait_for(state="visible")
+    assert "result overwrites a" in card.inner_text()
+    assert "still needed until step 2" in card.inner_text()
+
+
 def test_the_peak_and_the_switches(chart: Page) -> None:
     chart.locator("#strip").focus()
     chart.keyboard.press("p")
