@@ -5,7 +5,7 @@ from __future__ import annotations
 OPENED = "opened"
 """Store: {session, run} of what is on the screen, or None. Written by the page after the pictures are loaded."""
 SELECTION = "selection"
-"""Store: {tensor, split, tick, source}; -1 for none. Written by the page, read by every view."""
+"""Store: {tensor, split, tick, nodes, listed, source}; -1 and "" for none. Written by the page, read by every view."""
 
 FILE_BUTTON = "file-button"
 FILE_TITLE = "file-title"

@@ -40,6 +40,7 @@ def layout(first: str) -> Component:
             dcc.Store(id=ids.SELECTION),
             view["header"],
             html.Div(id="progress", className="gs-progress", hidden=True, role="progressbar"),
+            html.Div(id="notice", className="gs-notice", hidden=True, role="status"),
             page,
             html.Div(id="trouble", className="gs-trouble", hidden=True, role="alert"),
             html.Div(id="drop", className="gs-drop", hidden=True, children="Drop a graph JSON to open it"),

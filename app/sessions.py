@@ -24,6 +24,7 @@ from ..core.log import Run
 from ..core.replay import replay
 from ..core.session import Session, trace
 from ..core.state import State
+from .figures.causes import cause_codes, cause_titles
 from .figures.dag import dag_data
 from .figures.passes import pass_colors, passes_data
 from .figures.scene import scene_of
@@ -99,10 +100,13 @@ class RunView:
     def _scene(self) -> dict[str, Any]:
         scene = scene_of(self.state)
         scene["colors"]["pass"] = pass_colors(self.state)
+        for entry, codes in zip(scene["colors"]["cause"]["palette"], cause_codes(), strict=True):
+            entry["codes"] = codes
         return {
             **scene,
             "dag": dag_data(self.state),
             "passes": passes_data(self.run, self.state),
+            "causes": cause_titles(),
             "step_tick": [first for first, _ in self.ticks],
         }
 

@@ -7,14 +7,15 @@
  *   page_keys.js    keyboard                  page_panels.js  sizes, tabs, maximised panels
  *   page_search.js  finding tensors           page_legend.js  colours and scheduler passes
  *   page_table.js   the table's rows          page_scrub.js   the time axis
+ *   page_reveal.js  evidence into view        page_notice.js  what an address asks in vain
  */
 (() => {
   const galloscope = (window.galloscope = window.galloscope || {});
-  const NOTHING = { tensor: -1, split: -1, tick: -1 };
+  const NOTHING = { tensor: -1, split: -1, tick: -1, nodes: "", listed: "" };
   const page = (galloscope.page = {
     state: {
       source: "", session: "", run: 0, ...NOTHING,
-      by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "",
+      by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "",
     },
     opened: null,  // what the server said about the file
     scene: null,   // of the run on the screen
@@ -25,12 +26,16 @@
   });
   const { $, tell, state } = page;
 
-  /* Select something; what is left out stays. `from` names the picture that knows already. */
+  /* Select something; what is left out stays, but a tensor, a split and a group of nodes exclude each other. `from` names the
+   * picture that knows already. */
   page.select = (what, from = "page", { keep = false } = {}) => {
     const before = state.tensor;
     const next = { ...what };
     if (next.tensor >= 0 && next.split === undefined) next.split = -1;
     if (next.split >= 0 && next.tensor === undefined) next.tensor = -1;
+    if (next.tensor >= 0 || next.nodes) next.listed = next.listed ?? "";
+    if (next.tensor >= 0 || next.split >= 0) next.nodes = next.nodes ?? "";
+    if (next.nodes || next.listed) Object.assign(next, { tensor: next.tensor ?? -1, split: next.split ?? -1 });
     if (next.tensor >= 0 && next.tick === undefined && page.momentOf(state.tick).step >= 0) next.tick = -1;
     if (Object.keys(next).every((key) => state[key] === next[key])) return;
     Object.assign(state, next);
@@ -44,22 +49,24 @@
 
   /* Tell every part what is selected. Components fire no callbacks for this, so nothing comes back. */
   page.showSelection = (from) => {
-    const { tensor, split, tick } = state;
+    const { tensor, split, tick, nodes, listed } = state;
     const { step } = page.momentOf(tick);
-    for (const [name, picture] of [["strip", page.strip], ["dag", page.dag]]) {
+    for (const picture of [page.strip, page.dag]) {
       picture.select(tensor);
       picture.selectSplit(split);
-      if (name !== from && tensor >= 0) picture.focus(tensor);
     }
+    if (nodes) page.dag.selectNodes(...nodes.split("-").map(Number));
     page.strip.setStep(step);
-    if (step >= 0) page.dag.hoverTensor(page.strip.model.tensorOfStep[step]);
+    page.dag.hoverTensor(step >= 0 ? page.strip.model.tensorOfStep[step] : -1);
+    page.reveal(from);
     page.legend.showPass();
     page.scrub.show();
     page.table.select(tensor);
-    tell("selection", { data: { tensor, split, tick, source: from } });
+    tell("selection", { data: { tensor, split, tick, nodes, listed, source: from } });
     $("page").dataset.selected = tensor;
     $("page").dataset.split = split;
     $("page").dataset.tick = tick;
+    $("page").dataset.nodes = nodes;
   };
 
   /* A tick is a moment: the end of a scheduler pass, or a step of the allocator. */
@@ -67,6 +74,12 @@
     if (tick < 0 || !page.scene) return { pass: -1, step: -1 };
     const pass = page.scene.passes.findIndex((one) => one.tick === tick);
     return { pass, step: pass >= 0 ? -1 : page.stepOfTick.get(tick) ?? -1 };
+  };
+
+  /* Nothing is selected any more; a chosen pass may stay, as the background of the pictures is clicked while looking at it. */
+  page.clear = (from, keepPass = false) => {
+    const tick = keepPass && page.momentOf(state.tick).pass >= 0 ? state.tick : -1;
+    page.select({ ...NOTHING, tick }, from);
   };
 
   page.selectStep = (step, from) => page.select({ tick: step < 0 ? -1 : page.scene.step_tick[step] }, from);
@@ -100,8 +113,9 @@
     if (!candidates.length) return;
     const found = candidates.reduce((a, b) => (b.live > a.live ? b : a));
     page.strip.peak(lanes.indexOf(found));
-    page.select({ tensor: -1, split: -1, tick: page.scene.step_tick[found.peak_step] ?? -1 }, "strip");
+    page.select({ ...NOTHING, tick: page.scene.step_tick[found.peak_step] ?? -1 }, "peak");
     page.strip.setStep(found.peak_step);
+    page.dag.focus(page.strip.model.tensorOfStep[found.peak_step]);
   };
 
   /* A scene is here: show it in the pictures, then tell Dash, so that the texts change together with them. */
@@ -129,8 +143,9 @@
     $("page").dataset.session = state.session;
   };
 
+  /* Without a view in the address the pictures show everything, or what is selected. */
   page.applyViews = () => {
-    page.strip.setView(state.strip);
+    if (state.strip || state.tensor + state.split === -2) page.strip.setView(state.strip);
     if (state.dag) page.dag.setView(state.dag);
     page.panels.applySwitches();
   };
@@ -142,8 +157,8 @@
   }
 
   function connect() {
-    const said = (name) => (id) => page.select({ tensor: id, split: id < 0 ? state.split : -1 }, name);
-    const cut = (name) => (k) => page.select({ split: k, tensor: -1 }, name);
+    const said = (name) => (id) => (id < 0 ? page.clear(name, true) : page.select({ tensor: id }, name));
+    const cut = (name) => (k) => (k < 0 ? page.clear(name, true) : page.select({ split: k, listed: "" }, name));
     page.strip = new galloscope.Strip($("strip"), {
       onSelect: said("strip"), onSplit: cut("strip"),
       onHover: (id) => page.dag.hoverTensor(id),
@@ -152,6 +167,7 @@
     page.dag = new galloscope.Dag($("dag"), {
       onSelect: said("dag"), onSplit: cut("dag"),
       onHover: (id) => page.strip.hoverTensor(id),
+      onLayer: (first, last) => page.select({ nodes: `${first}-${last}`, tick: -1 }, "dag"),
       onView: (view) => page.scene && page.look({ dag: view }),
     });
   }
@@ -160,13 +176,15 @@
 
   /* Anything with data-tensor or data-split selects it, whoever made it. */
   function follow(event) {
-    const hit = event.target.closest("[data-tensor],[data-split],[data-peak],[data-copy],[data-action]");
+    const hit = event.target.closest("[data-tensor],[data-split],[data-row-split],[data-list],[data-peak],[data-copy],[data-action]");
     // The pictures and the page say with the same attributes what is selected in them: those are no links.
     if (!hit || hit.matches("#page, .gs-component") || (!page.scene && !hit.dataset.action)) return;
     if (hit.dataset.action) page.act(hit.dataset.action);
     else if (hit.dataset.copy !== undefined) navigator.clipboard?.writeText(hit.dataset.copy).catch(() => {});
     else if (hit.dataset.peak !== undefined) page.peak(Number(hit.dataset.peak));
-    else page.select({ tensor: number(hit, "tensor") ?? -1, split: number(hit, "split") ?? -1 }, "page");
+    else if (hit.dataset.rowSplit !== undefined) page.select({ split: number(hit, "rowSplit") }, "page"); // the list stays
+    else if (hit.dataset.list) page.select({ ...NOTHING, listed: hit.dataset.list }, "page");
+    else page.select({ nodes: "", listed: "", tensor: number(hit, "tensor") ?? -1, split: number(hit, "split") ?? -1 }, "page");
   }
 
   const ACTIONS = {
@@ -191,7 +209,7 @@
   function boot() {
     if (!$("strip") || !$("dag") || !window.dash_clientside?.set_props) { requestAnimationFrame(boot); return; }
     connect();
-    for (const part of ["panels", "search", "scrub", "keys", "open"]) page[part].start();
+    for (const part of ["panels", "search", "scrub", "keys", "open", "table"]) page[part].start();
     document.addEventListener("click", follow);
     page.url.start();
   }

@@ -26,20 +26,26 @@
 
   function step(by) {
     const n = page.scene.strip.n_steps, now = page.momentOf(state.tick).step;
-    if (n) page.selectStep(Math.min(n - 1, Math.max(0, now < 0 ? 0 : now + by)), "keys");
+    const next = now >= 0 ? now + by : Math.max(0, page.stepOf(state.tensor)); // the first press goes to where the selected tensor is
+    if (n) page.selectStep(Math.min(n - 1, Math.max(0, next)), "keys");
   }
 
-  /* Undo the last mode; false when there is none left. */
+  const selected = () => state.tick >= 0 || state.tensor >= 0 || state.split >= 0 || state.nodes || state.listed;
+
+  /* Undo the last mode; false when there is none left. A selection goes as a whole, with the focus on what selected it. */
   function escape() {
     if ($("events").classList.contains("gs-events-open")) $("events").classList.remove("gs-events-open");
-    else if (state.tick >= 0) page.select({ tick: -1 }, "keys");
-    else if (state.tensor >= 0) page.select({ tensor: -1 }, "keys");
-    else if (state.split >= 0) page.select({ split: -1 }, "keys");
+    else if (selected()) page.clear("keys");
     else if (state.max) page.panels.maximise(state.max);
     else if (!$("trouble").hidden && page.scene) $("trouble").hidden = true;
     else return false;
+    if (document.activeElement?.closest?.(".gs-answer, .gs-devices, .gs-passes, .gs-why")) document.activeElement.blur();
     return true;
   }
+
+  /* A dialog may be gone by the time a key reaches the page: this listener, made before any dialog, saw it open. */
+  const inDialog = new WeakSet();
+  addEventListener("keydown", (event) => { if (dialogOpen()) inDialog.add(event); }, true);
 
   const KEYS = {
     "/": () => $("search").focus(),
@@ -64,7 +70,7 @@
   page.keys = {
     start() {
       document.addEventListener("keydown", (event) => {
-        if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || dialogOpen()) return;
+        if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || inDialog.has(event) || dialogOpen()) return;
         if (event.target.getAttribute?.("role") === "button" && (event.key === "Enter" || event.key === " ")) {
           event.preventDefault();
           event.target.click();

@@ -6,6 +6,8 @@
   const { $, state } = page;
   const MOST_CHIPS = 9; // more entries than this are a scale: only its ends are named
 
+  const MOST_SIZES = 5; // classes of size are in order, and their labels are long
+
   const current = () => (page.momentOf(state.tick).pass >= 0 ? "pass" : page.by());
 
   function swatch({ light, dark, pattern }) {
@@ -17,10 +19,11 @@
   }
 
   function chip(entry) {
-    const element = document.createElement("span"), label = entry.label.replace(/ \(pass \d\)/, "");
+    const element = document.createElement("span"), causes = page.scene.causes || {};
+    const codes = entry.codes || [];
     element.className = "gs-chip";
-    element.title = entry.label;
-    element.append(swatch(entry), label.split(":")[0].replace(" made by the scheduler", ""));
+    element.title = [entry.label, ...codes.filter((code) => causes[code]).map((code) => `${code}: ${causes[code]}`)].join("\n");
+    element.append(swatch(entry), entry.label.split(":")[0]);
     return element;
   }
 
@@ -33,7 +36,7 @@
   function paintLegend(question) {
     const legend = $("legend"), past = (entry) => entry.label.endsWith(" before"), all = used(question);
     const entries = all.filter((entry) => question !== page.scene.colors.pass || !past(entry));
-    if (entries.length <= MOST_CHIPS) {
+    if (entries.length <= (question === page.scene.colors.size ? MOST_SIZES : MOST_CHIPS)) {
       legend.replaceChildren(...entries.map(chip), ...(all.length > entries.length ? [text("pale: as before")] : []));
       return;
     }
@@ -61,10 +64,10 @@
   function passButton(one) {
     const button = document.createElement("button"), number = document.createElement("b");
     number.textContent = one.number;
-    Object.assign(button, { type: "button", className: "gs-pass", title: `pass ${one.name}: ${galloscope.format.plural(one.count, "change")}` });
+    Object.assign(button, { type: "button", className: "gs-pass", title: `${one.label}: ${one.did}` });
     button.dataset.pass = one.name;
     button.append(number, one.title);
-    if (!one.count) button.classList.add("gs-idle");
+    if (one.idle) button.classList.add("gs-idle");
     button.addEventListener("click", () => {
       const chosen = page.momentOf(state.tick).pass >= 0 && state.tick === one.tick;
       page.select({ tick: chosen ? -1 : one.tick }, "passes");

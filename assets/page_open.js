@@ -37,7 +37,7 @@
     }
   }
 
-  async function load(opened, source, run, kept, late) {
+  async function load(opened, source, run, kept, late, wrong = []) {
     const number = Math.min(Math.max(run, 0), opened.runs.length - 1);
     const scene = await fetchScene(opened.session, number);
     if (late()) return;
@@ -46,6 +46,8 @@
     dialog(false);
     quiet();
     describe(opened, number);
+    page.notice.say([...wrong, ...page.notice.misfits(scene, kept, state, run, opened.runs.length)]);
+    if (state.by && !scene.colors[state.by]) state.by = "";
     page.show(scene, fitting(scene, kept));
     page.url.push();
   }
@@ -55,6 +57,8 @@
     const found = { ...kept };
     if (found.tensor >= scene.tensors.n) found.tensor = -1;
     if (found.split >= scene.splits.length) found.split = -1;
+    if (found.nodes && !(Number(found.nodes.split("-")[1]) < page.count(scene))) found.nodes = "";
+    for (const key of ["tensor", "split", "tick"]) if (found[key] < -1) found[key] = -1;
     return found;
   }
 
@@ -62,9 +66,8 @@
     const meta = Object.entries(opened.meta).map(([key, value]) => `${key} ${value}`);
     $("file-title").textContent = opened.title;
     document.title = `${opened.title} · galloscope`;
-    const parameters = meta.length ? meta.join(" · ") : opened.about;
-    $("parameters").textContent = parameters;
-    $("parameters").title = [opened.about, ...meta].filter(Boolean).join("\n");
+    $("parameters").textContent = meta.join(" · "); // what the file says about itself stands in the why panel
+    $("parameters").title = meta.join("\n");
     $("run-box").hidden = opened.asked < 2;
     const data = opened.runs.map((one, k) => ({ value: String(k), label: one.abort ? `run ${k} ✕` : `run ${k}` }));
     tell("run", { data: opened.asked < 2 ? [] : data, value: String(run) });
@@ -99,8 +102,8 @@
     tell("open-dialog", { opened });
   }
 
-  function source(wanted, run = 0, kept = {}) {
-    return during(async (late) => load(await ask(wanted), wanted, run, kept, late));
+  function source(wanted, run = 0, kept = {}, wrong = []) {
+    return during(async (late) => load(await ask(wanted), wanted, run, kept, late, wrong));
   }
 
   function upload(file) {
@@ -113,12 +116,12 @@
   }
 
   page.open = {
-    source, upload, dialog,
+    source, upload, dialog, fitting,
     /* Another run of the same file. */
     run: (number) => during((late) => load(page.opened, state.source, number, {}, late)),
 
     /* The server let the file go (it keeps a few): open it again, with everything as it was. */
-    again: () => source(state.source, state.run, { tensor: state.tensor, split: state.split, tick: state.tick, strip: state.strip, dag: state.dag }),
+    again: () => source(state.source, state.run, { tensor: state.tensor, split: state.split, tick: state.tick, nodes: state.nodes, listed: state.listed, strip: state.strip, dag: state.dag }),
 
     start() {
       const input = document.createElement("input");

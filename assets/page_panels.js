@@ -45,7 +45,7 @@
       const way = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
       if (!way) return;
       event.preventDefault();
-      page.look({ [name]: clamp(name, Number(state[name] || (name === "top" ? 42 : 68)) + 2 * way) });
+      page.look({ [name]: clamp(name, Number(state[name] || (name === "top" ? 50 : 68)) + 2 * way) });
       paint();
     });
   }
@@ -54,6 +54,8 @@
     const max = state.max === what ? "" : what;
     page.look(what === "dag" || what === "table" ? { max, tab: what } : { max });
     paint();
+    // What was selected while a picture was hidden could not be shown in it.
+    if (!max && page.scene) requestAnimationFrame(() => requestAnimationFrame(() => page.reveal("panels")));
   }
 
   function applySwitches() {

@@ -16,6 +16,22 @@
     element.style.width = `${Math.max(2, ((b - a) / n) * width)}px`;
   }
 
+  /* Something of fixed width, its middle on a step. */
+  function handle(element, step) {
+    const { left, width } = axis();
+    element.style.left = `${left + ((step + 0.5) / Math.max(1, page.scene.strip.n_steps)) * width}px`;
+  }
+
+  /* What a press would choose. */
+  function hint(event) {
+    const note = $("scrub-hint");
+    note.hidden = !page.scene || !page.scene.strip.n_steps || event.type === "pointerleave";
+    if (note.hidden) return;
+    const step = stepAt(event), name = page.strip.model.names[page.strip.model.tensorOfStep[step]];
+    note.textContent = `step ${galloscope.format.count(step)} · ${galloscope.format.tail(name, 40)} · drag, or , and .`;
+    handle(note, step);
+  }
+
   function stepAt(event) {
     const { left, width } = axis(), box = $("scrub").getBoundingClientRect(), n = page.scene.strip.n_steps;
     return Math.min(n - 1, Math.max(0, Math.floor(((event.clientX - box.left - left) / width) * n)));
@@ -27,8 +43,10 @@
     place(bar.querySelector(".gs-scrub-span"), x0, x1);
     for (const mark of bar.querySelectorAll(".gs-scrub-split")) place(mark, Number(mark.dataset.from), Number(mark.dataset.to));
     const thumb = bar.querySelector(".gs-scrub-thumb");
-    thumb.hidden = step < 0;
-    if (step >= 0) place(thumb, step, step + 1);
+    const idle = step < 0; // the handle rests at the start until a step is chosen
+    thumb.hidden = !page.scene.strip.n_steps;
+    thumb.classList.toggle("gs-idle", idle);
+    handle(thumb, idle ? Math.max(0, Math.floor(x0)) : step);
     bar.setAttribute("aria-valuenow", Math.max(0, step));
     $("step-label").textContent = step < 0 ? "" : `step ${galloscope.format.count(step)}`;
     $("events-all").hidden = step < 0;
@@ -61,7 +79,7 @@
         page.strip.setStep(step);
         if (tick < 0) return;
         clearTimeout(waiting);
-        waiting = setTimeout(() => page.select({ tick, tensor: -1, split: -1 }, "scrub"), 60);
+        waiting = setTimeout(() => page.select({ tick, tensor: -1, split: -1, nodes: "", listed: "" }, "scrub"), 60);
       };
       bar.addEventListener("pointerdown", (event) => {
         if (!page.scene || !page.scene.strip.n_steps) return;
@@ -70,6 +88,7 @@
         bar.addEventListener("pointermove", move);
         bar.addEventListener("pointerup", () => bar.removeEventListener("pointermove", move), { once: true });
       });
+      for (const kind of ["pointermove", "pointerleave"]) bar.addEventListener(kind, hint);
       bar.addEventListener("keydown", (event) => {
         const by = { ArrowLeft: -1, ArrowRight: 1, PageUp: -20, PageDown: 20 }[event.key];
         if (!by || !page.scene) return;

@@ -45,7 +45,7 @@
     if (list.hidden) return;
     const rows = found.slice(0, MOST).map(row);
     if (found.length > MOST) rows.push(text("gs-search-more", `${galloscope.format.count(found.length - MOST)} more`));
-    if (!found.length) rows.push(text("gs-search-more", "No tensor and no op has these words."));
+    if (!found.length) rows.push(text("gs-search-more", `nothing is named ${page.short(typed.trim(), 60)}`));
     list.replaceChildren(...rows);
     list.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
   }
@@ -71,7 +71,8 @@
       input.addEventListener("keydown", (event) => {
         const shown = Math.min(found.length, MOST);
         if (event.key === "ArrowDown" || event.key === "ArrowUp") at = (at + (event.key === "ArrowDown" ? 1 : shown - 1)) % Math.max(1, shown);
-        else if (event.key === "Enter") choose(found[at]);
+        else if (event.key === "Enter" && (found.length || !input.value.trim())) choose(found[at]);
+        else if (event.key === "Enter") { /* the list says that nothing has this name */ }
         else if (event.key === "Escape") choose();
         else return;
         event.preventDefault();

@@ -12,8 +12,24 @@
       const row = event.rowIndex === null ? null : api.getDisplayedRowAtIndex(event.rowIndex);
       if (row?.data && document.activeElement?.closest?.("#table") && event.sourceEvent?.type === "keydown") page.select({ tensor: row.data.id }, "table");
     });
+    api.addEventListener("sortChanged", () => {
+      const sorted = api.getColumnState().find((column) => column.sort);
+      page.look({ sort: sorted ? `${sorted.colId}:${sorted.sort}` : "" });
+    });
     return api;
   }));
+
+  /* The order that the address asks for. */
+  async function sort() {
+    if (!filled) return;
+    const [colId, way] = state.sort.split(":"), api = await grid();
+    api.applyColumnState({ state: colId ? [{ colId, sort: way }] : [], defaultState: { sort: null } });
+  }
+
+  /* Rows with every word in any of their cells. */
+  async function filter(text) {
+    (await grid()).setGridOption("quickFilterText", text);
+  }
 
   function rows(columns) {
     const { tensors, devices } = page.scene, { column } = galloscope.format;
@@ -40,6 +56,7 @@
     const columns = await response.json();
     page.tell("table", { rowData: rows(columns) });
     await grid();
+    await sort();
     setTimeout(() => select(state.tensor), 60);
   }
 
@@ -52,13 +69,17 @@
   }
 
   page.table = {
-    fill, select,
+    fill, select, sort,
+    start() {
+      document.addEventListener("input", (event) => { if (event.target.id === "table-filter") filter(event.target.value); });
+    },
     load() { filled = ""; if (state.tab === "table") fill(); },
   };
 
   /* What the column definitions name. */
   const named = (window.dashAgGridFunctions = window.dashAgGridFunctions || {});
   named.galloscopeBytes = (value) => (value === null || value === undefined ? "" : galloscope.format.bytes(value));
+  named.galloscopeCause = (value) => page.scene?.causes[value] ?? "";
   named.galloscopeHex = (value) => (value === null || value === undefined ? "" : galloscope.format.hex(value));
 
   const shown = (window.dashAgGridComponentFunctions = window.dashAgGridComponentFunctions || {});

@@ -5,8 +5,10 @@
   const page = window.galloscope.page;
   const { state } = page;
   const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1 };
-  const TEXTS = { by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "" };
+  const TEXTS = { nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "" };
   const FILE = /^(sample|path|session):/;
+  const ABSOLUTE = /^(\/|~\/|[A-Za-z]:[\\/])/; // a path needs no scheme
+  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^splits$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/ };
   let waiting = 0;
 
   function text() {
@@ -20,14 +22,24 @@
   }
 
   function read() {
-    const query = new URLSearchParams(location.search), found = { source: query.get("file") || "" };
-    if (!FILE.test(found.source)) found.source = "";
-    for (const [key, usual] of Object.entries(NUMBERS)) {
-      const value = query.get(key);
-      found[key] = value !== null && /^-?\d{1,9}$/.test(value) ? Number(value) : usual;
+    const query = new URLSearchParams(location.search), found = { source: query.get("file") || "" }, wrong = [];
+    if (ABSOLUTE.test(found.source)) found.source = `path:${found.source}`;
+    if (found.source && !FILE.test(found.source)) {
+      wrong.push([`file=${found.source}`, "a file is sample:NAME or an absolute path"]);
+      found.source = "";
     }
-    for (const [key, usual] of Object.entries(TEXTS)) found[key] = (query.get(key) ?? usual).slice(0, 4000);
-    return found;
+    for (const [key, usual] of Object.entries(NUMBERS)) {
+      const value = query.get(key), fits = value !== null && /^-?\d{1,9}$/.test(value);
+      if (value !== null && !fits) wrong.push([`${key}=${value}`, "not a number"]);
+      found[key] = fits ? Number(value) : usual;
+    }
+    for (const [key, usual] of Object.entries(TEXTS)) {
+      found[key] = (query.get(key) ?? usual).slice(0, 4000);
+      if (!FORMS[key] || found[key] === usual || FORMS[key].test(found[key])) continue;
+      wrong.push([`${key}=${found[key]}`, "not a value it can have"]);
+      found[key] = usual;
+    }
+    return { ...found, wrong };
   }
 
   const write = (how) => {
@@ -41,17 +53,20 @@
     const wanted = read();
     page.panels.apply(wanted);
     const source = wanted.source || document.getElementById("page").dataset.first;
-    const { run, tensor, split, tick, by, strip, dag, show } = wanted;
-    const rest = { tensor, split, tick, strip, dag, show };
+    const { run, tensor, split, tick, nodes, listed, by, strip, dag, show, sort, wrong } = wanted;
+    const rest = { tensor, split, tick, nodes, listed, strip, dag, show };
+    Object.assign(state, { sort });
     if (source !== state.source || run !== state.run || !page.scene) {
       state.by = by;
-      await page.open.source(source, run, rest);
+      await page.open.source(source, run, rest, wrong);
     } else {
-      Object.assign(state, rest, { by });
+      page.notice.say([...wrong, ...page.notice.misfits(page.scene, rest, wanted, run, page.opened.runs.length)]);
+      Object.assign(state, page.open.fitting(page.scene, rest), { by: page.scene.colors[by] ? by : "" });
       page.legend.paint();
       page.tell("color", { value: page.by() });
       page.showSelection("url");
       page.applyViews();
+      page.table.sort();
     }
   }
 

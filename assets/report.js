@@ -28,6 +28,18 @@
     return row;
   }
 
+  /* The largest tensor alive where the fullest lane is fullest; -1 without memory. */
+  function largestAtPeak(model) {
+    if (!model || !model.n) return -1;
+    const lane = model.lanes.reduce((a, b) => (b.live > a.live ? b : a)), step = lane.peak_step;
+    let found = -1;
+    for (let i = 0; i < model.n; i++) {
+      if (model.lane[i] !== lane.index || model.x0[i] > step || model.x1[i] <= step) continue;
+      if (found < 0 || model.y1[i] - model.y0[i] > model.y1[found] - model.y0[found]) found = i;
+    }
+    return found < 0 ? -1 : model.id[found];
+  }
+
   function themed(dark) {
     document.documentElement.dataset.mantineColorScheme = dark ? "dark" : "light";
     document.dispatchEvent(new Event("galloscope:theme"));
@@ -80,7 +92,7 @@
     document.addEventListener("keydown", (e) => {
       if (e.target.matches("input, select")) return;
       if (e.key === "/") { e.preventDefault(); find("gs-search").focus(); }
-      if (e.key === "p") strip.peak();
+      if (e.key === "p") { select(largestAtPeak(strip.model)); strip.peak(); }
       if (e.key === "f") { strip.fit(); dag.fit(); }
       if (e.key === "Escape") { select(-1); pickSplit(-1); }
     });

@@ -10,7 +10,7 @@ from ...core.explain.answers import REFUSAL_WORDS
 from ...core.explain.sentence import Sentence, count, name
 from ...core.state import State
 from ...core.text import bytes_text, hex_text
-from .passes import PASS_WORDS, cause_words
+from .causes import PASS_WORDS, cause_words, pass_title
 
 PHASES = {
     ev.AllocPhase.LEAFS: "first the leafs get memory",
@@ -147,8 +147,8 @@ WORDS: dict[type, _Words] = {
     ev.Begin: lambda n, e: (STAGES[e.stage], -1),
     ev.Visit: _visit,
     ev.MarkCompute: lambda n, e: (f"{n.t(e.tensor)} is to be computed after all", e.tensor),
-    ev.Pass: lambda n, e: (f"pass {e.name.value} begins: {PASS_WORDS[e.name][2]}", -1),
-    ev.PassDone: lambda n, e: (f"pass {e.name.value} is done", -1),
+    ev.Pass: lambda n, e: (f"{pass_title(e.name)} begins: {PASS_WORDS[e.name][3]}", -1),
+    ev.PassDone: lambda n, e: (f"{pass_title(e.name)} is done", -1),
     ev.Assign: _assign,
     ev.Refuse: lambda n, e: (f"{n.d(e.backend)} refuses {n.t(e.tensor)}: {e.reason}", e.tensor),
     ev.Decline: lambda n, e: (f"{n.d(e.backend)} does not take {n.t(e.tensor)} over: {e.reason}", e.tensor),

@@ -8,38 +8,13 @@ from typing import Any
 
 from ...core import events as ev
 from ...core.events import Cause, PassName
+from ...core.explain.sentence import count
 from ...core.files.record import pass_changes
 from ...core.log import Run
 from ...core.state import State
 from . import palette
+from .causes import PASS_WORDS, cause_words, pass_title
 from .columns import column
-
-PASS_WORDS = {
-    PassName.PINS: ("0", "pins", "What the application pinned with ggml_backend_sched_set_tensor_backend."),
-    PassName.FACTS: ("1", "facts", "Ops go where their data or weights lie; inputs start on the last backend."),
-    PassName.GPU_DOWN: ("2", "gpu ↓", "Down the graph, a GPU takes neighbours without a device that it supports."),
-    PassName.GPU_UP: ("2", "gpu ↑", "Up the graph, each GPU takes what it did not reach on the way down."),
-    PassName.REST_DOWN: ("2", "rest ↓", "Down the graph again, now the CPU's neighbourhood may spread too."),
-    PassName.REST_UP: ("2", "rest ↑", "Up the graph, the CPU's neighbourhood too."),
-    PassName.BEST: ("3", "best", "An open op goes to the device that reads most of its sources; others move up."),
-    PassName.FOLLOW: ("4", "follow", "Views follow their base, leafs their first user."),
-    PassName.SPLIT: ("5", "split", "The graph is cut where the device changes; tensors that cross a cut are copied."),
-}
-"""Per pass: its number, its name on a button, and what it does."""
-
-CAUSE_WORDS = {
-    Cause.USR: "pinned by the application",
-    Cause.DST: "its own bytes lie there",
-    Cause.INP: "a graph input starts on the last backend",
-    Cause.OFF: "op offload of a host weight",
-    Cause.SUP: "took its neighbour's device",
-    Cause.BEST: "the device that reads most of its sources",
-    Cause.UPG: "upgraded to a device of higher priority",
-    Cause.VSRC: "a view follows its base",
-    Cause.CUR: "follows its first user",
-    Cause.CPY: "a copy of a split input",
-    Cause.LEAF_CPY: "a pipeline copy of an input",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,15 +25,6 @@ class PassSummary:
     number: int
     changed: int
     groups: list[tuple[int, str, str, int, list[int]]]
-
-
-def cause_words(cause: Cause) -> str:
-    """The meaning of one of ggml's cause labels.
-
-    >>> cause_words(Cause.WGT0)
-    'runs where its weight lies'
-    """
-    return CAUSE_WORDS.get(cause, "runs where its weight lies")
 
 
 def pass_colors(state: State) -> dict[str, Any]:
@@ -98,31 +64,49 @@ def passes_data(run: Run, state: State) -> list[dict[str, Any]]:
         for tensor, backend, _, _ in changed:
             devices[tensor] = backend if backend >= 0 else none
         fresh = {row[0] for row in changed}
-        number, title, _ = PASS_WORDS[name]
+        number, title, _, _ = PASS_WORDS[name]
         found.append(
             {
                 "name": name.value,
                 "number": number,
                 "title": title,
+                "label": pass_title(name),
+                "did": did(state, name, len(changed)),
                 "tick": ends[k],
                 "count": len(changed),
+                "idle": not changed and name is not PassName.SPLIT,
                 "of": column((device + (none + 1) * (t in fresh) for t, device in enumerate(devices)), "uint8"),
             }
         )
     return found
 
 
+def did(state: State, name: PassName, changed: int) -> str:
+    """What a pass did in a few words: the last one cuts and copies, the others give out devices."""
+    if name is not PassName.SPLIT:
+        return count(changed, "change") if changed else "nothing was left to change"
+    copies, inputs = copies_made(state)
+    words = f"{count(len(state.splits), 'split')}, {count(copies, 'copy', 'copies')} of split inputs (4.cpy)"
+    return words + (f", {count(inputs, 'copy', 'copies')} of graph inputs in pass 6 (6.cpy)" if inputs else "")
+
+
+def copies_made(state: State) -> tuple[int, int]:
+    """How many copies pass 5 made of split inputs and pass 6 of graph inputs; an input that stands for one is none."""
+    made = Counter(one.cause for one in state.copies if one.tensor != one.src)
+    return made[Cause.CPY], made[Cause.LEAF_CPY]
+
+
 def pass_at(run: Run, state: State, tick: int) -> PassSummary | None:
     """What the pass that ended at a tick changed, in groups of one device and cause, the largest first."""
-    ends = [at for at, event in enumerate(run.events) if type(event) is ev.PassDone]
+    ends = [t for t, event in enumerate(run.events) if type(event) is ev.PassDone]
     if tick not in ends:
         return None
-    number = ends.index(tick)
-    name, changed = list(pass_changes(state))[number]
+    at = ends.index(tick)
+    name, changed = list(pass_changes(state))[at]
     groups = Counter((backend, cause) for _, backend, cause, _ in changed)
     rows = [
-        (backend, cause.value, cause_words(cause), count,
+        (backend, cause.value, cause_words(cause), number,
          [tensor for tensor, b, c, _ in changed if (b, c) == (backend, cause)])
-        for (backend, cause), count in groups.most_common()
+        for (backend, cause), number in groups.most_common()
     ]  # fmt: skip
-    return PassSummary(name, number, len(changed), rows)
+    return PassSummary(name, at, len(changed), rows)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ...core.explain.sentence import Sentence, count
+from ...core.events import SplitReason
+from ...core.explain.group import why_group
+from ...core.explain.sentence import Sentence, count, name
 from ...core.explain.why import why
 from ...core.state import State
 from ...core.tensor import Flag
@@ -47,9 +49,17 @@ class SplitCard:
     title: str
     hue: Hue
     facts: list[str]
-    reason: str
-    by: int
+    reasons: list[Sentence]
     inputs: list[tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCard:
+    """Some nodes of the graph, such as a layer, told together."""
+
+    title: str
+    facts: list[str]
+    sentences: list[Sentence]
 
 
 def tensor_card(state: State, tensor: int) -> TensorCard:
@@ -86,20 +96,53 @@ def relatives(state: State, tensor: int) -> tuple[list[int], list[int]]:
 
 
 def split_card(state: State, number: int) -> SplitCard:
-    """The selected split."""
+    """The selected split, or a row of the list of all."""
     split = state.splits[number]
     inputs = sorted(((t, state.tensors[t].nbytes) for t in split.inputs), key=lambda row: -row[1])
     total = sum(size for _, size in inputs)
-    reasons = {
-        "first": "The graph begins here.",
-        "backend": "Cut because the device changes at",
-        "weight": "Cut because a weight cannot be read where it is, at",
-    }
-    facts = [f"nodes {split.start:,} to {split.end - 1:,}", count(split.end - split.start, "node")]
+    facts = [_node_range(split.start, split.end)]
     facts.append(f"{count(len(inputs), 'input')}, {bytes_text(total)} copied" if inputs else "nothing is copied")
-    by = split.by if split.reason.value != "first" else -1
     title = f"split {number} on {state.backends[split.backend].name}"
-    return SplitCard(title, _hues(state)[split.backend], facts, reasons[split.reason.value], by, inputs)
+    return SplitCard(title, _hues(state)[split.backend], facts, split_reasons(state, number), inputs)
+
+
+def split_reasons(state: State, number: int) -> list[Sentence]:
+    """Why a split exists: what made the cut, and why its first node is on that device."""
+    split = state.splits[number]
+    if split.start >= len(state.nodes):
+        return [Sentence("cut", "It has no nodes.")]
+    first = state.nodes[split.start]
+    by = name(state.names[split.by if split.by >= 0 else first])
+    where = state.backends[split.backend].name
+    words = {
+        SplitReason.FIRST: f"The first split: it begins with {name(state.names[first])} on **{where}**.",
+        SplitReason.BACKEND: f"Cut because the device changes to **{where}** at {by}.",
+        SplitReason.WEIGHT: f"Cut because {where} cannot read the weight {by} in place: copying it starts a new split.",
+    }[split.reason]
+    placed = [one for one in why(state, first) if one.topic == "placed"]
+    if placed:
+        rest = placed[0]
+        placed = [Sentence("placed", f"{name(state.names[first])}: {rest.markup[0].lower()}{rest.markup[1:]}", first)]
+    return [Sentence("cut", words, tensor=first, split=number), *placed]
+
+
+def group_card(state: State, start: int, end: int) -> GroupCard:
+    """The nodes [start, end) of the graph, by their layer where they are one."""
+    nodes = state.nodes[start:end]
+    layers = {state.tensors[node].layer for node in nodes} - {-1}
+    title = _node_range(start, end)
+    if layers:
+        low, high = min(layers), max(layers)
+        title = f"layer {low}" if low == high else f"layers {low} to {high}"
+    facts = [_node_range(start, end)] if layers else []
+    size = sum(state.tensors[node].nbytes for node in nodes if state.tensors[node].view_src < 0)
+    return GroupCard(title, [*facts, f"{bytes_text(size)} of results"], why_group(state, nodes))
+
+
+def _node_range(start: int, end: int) -> str:
+    if end - start <= 1:
+        return f"node {start:,}"
+    return f"nodes {start:,} to {end - 1:,} ({end - start:,})"
 
 
 def _hues(state: State) -> list[Hue]:

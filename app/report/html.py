@@ -99,7 +99,8 @@ def _devices(numbers: dict[str, Any]) -> str:
 
 def _splits(state: State, numbers: dict[str, Any]) -> str:
     rows = []
-    for one in sorted(numbers["splits"], key=lambda one: (-one["copied_bytes"], one["split"]))[:MOST_ROWS]:
+    largest = sorted(numbers["splits"], key=lambda one: (-one["copied_bytes"], one["split"]))[:MOST_ROWS]
+    for one in sorted(largest, key=lambda one: int(one["split"])):
         span = f"{one['start']}-{one['end'] - 1}" if one["nodes"] else "-"
         by = f"{one['reason']}: {one['by']}" if one["by"] else one["reason"]
         cells = [str(one["split"]), one["backend"], span, str(len(one["inputs"])), bytes_text(one["copied_bytes"]), by]

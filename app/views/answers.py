@@ -70,6 +70,13 @@ def headline(sentence: Sentence) -> tuple[str, list[tuple[str, str]]]:
     return parts[0][0], rest
 
 
+def evidence(sentence: Sentence) -> dict[str, object]:
+    """What a click on an answer selects; the one about all splits opens their list."""
+    if sentence.topic == "splits":
+        return {"data_list": "splits"}
+    return {"data_tensor": sentence.tensor, "data_split": sentence.split}
+
+
 def _cell(sentence: Sentence, known: dict[str, int]) -> Component:
     key, rest = headline(sentence)
     return html.Div(
@@ -77,5 +84,5 @@ def _cell(sentence: Sentence, known: dict[str, int]) -> Component:
         className="gs-answer gs-alarm" if sentence.alarm else "gs-answer",
         role="button",
         tabIndex=0,
-        **data(data_topic=sentence.topic, data_tensor=sentence.tensor, data_split=sentence.split),
+        **data(data_topic=sentence.topic, **evidence(sentence)),
     )

@@ -22,7 +22,11 @@ def layout() -> Component:
     return html.Footer(
         [
             html.Div(
-                [html.Div(className="gs-scrub-span"), html.Div(className="gs-scrub-thumb", hidden=True)],
+                [
+                    html.Div(className="gs-scrub-span"),
+                    html.Div(className="gs-scrub-thumb", hidden=True),
+                    html.Div(id="scrub-hint", className="gs-scrub-hint", hidden=True),
+                ],
                 id="scrub",
                 className="gs-scrub",
                 role="slider",

@@ -1,4 +1,4 @@
-"""Keys and gestures."""
+"""Keys, gestures and the words of the page."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dash import html
 from dash.development.base_component import Component
 
 from .. import ids
+from ..figures.causes import PASS_WORDS, glossary, pass_title
 from ..sessions import SessionStore
 
 KEYS = (
@@ -18,7 +19,7 @@ KEYS = (
         ("n  b", "next and previous pass of the scheduler"),
         ("p", "to the peak, with everything alive there"),
         (",  .", "one step back, one step on"),
-        ("Esc", "undo the last of these"),
+        ("Esc", "close what is open, else select nothing"),
     )),
     ("Look", (
         ("f", "fit both pictures"),
@@ -37,6 +38,16 @@ KEYS = (
 )  # fmt: skip
 """Sections of (keys, what they do); the keys stand apart by two spaces."""
 
+TERMS = (
+    ("split", "A run of nodes that one device computes without a break; what it needs from elsewhere is copied first."),
+    ("step", "A node of the graph that the allocator sees: the nodes in order, and the copies before each split."),
+    ("peak", "The step at which most bytes of a buffer are alive."),
+    ("in place", "An op writes its result over a source that nobody else needs any more."),
+    ("chunk", "A part of a compute buffer, where the device limits the size of one allocation."),
+    ("pipeline copy", "One of several copies of an input, so that the next batch can begin before the last is done."),
+)
+"""Words of the page that a newcomer may not know."""
+
 
 def layout() -> Component:
     """The dialog, closed."""
@@ -46,10 +57,13 @@ def layout() -> Component:
         )
         for title, rows in KEYS
     ]
+    words = [(pass_title(name), told) for name, (_, _, _, told) in PASS_WORDS.items()]
+    glossaries = [_glossary("Words", list(TERMS)), _glossary("Passes of the scheduler", words)]
+    glossaries.append(_glossary("Causes: why a tensor has its device", glossary()))
     dialog: Component = dmc.Modal(
-        html.Div(sections, className="gs-help"),
+        [html.Div(sections, className="gs-help"), html.Div(glossaries, className="gs-glossary")],
         id=ids.HELP_DIALOG,
-        title="Keys and gestures",
+        title="Keys, gestures and words",
         size=720,
         transitionProps={"duration": 0},
         overlayProps={"backgroundOpacity": 0.35},
@@ -57,6 +71,12 @@ def layout() -> Component:
         className="gs-dialog",
     )
     return dialog
+
+
+def _glossary(title: str, rows: list[tuple[str, str]]) -> Component:
+    terms = [part for term, told in rows for part in (html.Dt(term), html.Dd(told))]
+    made: Component = html.Section([html.H3(title), html.Dl(terms)])
+    return made
 
 
 def _keys(keys: str) -> list[Component]:

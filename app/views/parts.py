@@ -11,6 +11,7 @@ from dash import ClientsideFunction, Input, Output, html
 from dash.development.base_component import Component
 
 from ...core.explain.sentence import Sentence
+from ..figures.causes import with_codes
 from ..figures.palette import Hue
 
 Children = Component | str | list[Any]
@@ -43,7 +44,18 @@ def spans(parts: Sequence[tuple[str, str]], ids: Mapping[str, int]) -> list[Any]
         elif style == "strong":
             made.append(html.Strong(_UNIT.sub("\u00a0", text)))
         else:
-            made.append(_UNIT.sub("\u00a0", text))
+            made += with_causes(text)
+    return made
+
+
+def with_causes(text: str) -> list[Any]:
+    """A plain text, its cause codes with their meaning as a tooltip."""
+    return [cause(piece, told) if told else _UNIT.sub("\u00a0", piece) for piece, told in with_codes(text)]
+
+
+def cause(code: str, told: str) -> Component:
+    """A cause code that says what it means when the pointer rests on it."""
+    made: Component = html.Abbr(code, className="gs-mono gs-code", title=told)
     return made
 
 

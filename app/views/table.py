@@ -6,11 +6,13 @@ from typing import Any
 
 import dash
 import dash_ag_grid as dag
+import dash_mantine_components as dmc
 from dash import html
 from dash.development.base_component import Component
 
 from .. import ids
 from ..sessions import SessionStore
+from .parts import data
 
 _NUMBER = {"type": "rightAligned", "filter": "agNumberColumnFilter", "width": 92}
 _BYTES = {**_NUMBER, "valueFormatter": {"function": "galloscopeBytes(params.value)"}}
@@ -25,7 +27,8 @@ def columns() -> list[dict[str, Any]]:
         {"field": "ne", "headerName": "shape", "width": 128},
         {"field": "bytes", **_BYTES},
         {"field": "device", "width": 96, "cellRenderer": "GalloscopeDevice"},
-        {"field": "cause", "width": 84, "cellClass": "gs-mono"},
+        {"field": "cause", "width": 84, "cellClass": "gs-mono",
+         "tooltipValueGetter": {"function": "galloscopeCause(params.value)"}},
         {"field": "split", **_NUMBER, "width": 72},
         {"field": "layer", **_NUMBER, "width": 76},
         {"field": "step", **_NUMBER, "width": 76},
@@ -51,7 +54,14 @@ def layout() -> Component:
         "fontFamily:'inherit',fontSize:12,headerFontSize:12,headerFontWeight:500,rowHeight:24,headerHeight:28,"
         "cellHorizontalPadding:8,wrapperBorder:false,wrapperBorderRadius:0,columnBorder:false})"
     }
-    return html.Div(
+    words = dmc.TextInput(
+        id="table-filter",
+        placeholder="Filter: words in any column",
+        size="xs",
+        className="gs-table-filter",
+        **data(aria_label="Filter the table"),
+    )
+    grid = html.Div(
         dag.AgGrid(
             id=ids.TABLE,
             columnDefs=columns(),
@@ -64,14 +74,14 @@ def layout() -> Component:
                 "animateRows": False,
                 "tooltipShowDelay": 400,
                 "suppressNoRowsOverlay": True,
+                "alwaysShowHorizontalScroll": True,
                 "suppressCellFocus": False,
             },
             style={"height": "100%", "width": "100%"},
         ),
-        id="table-box",
-        className="gs-fill",
-        hidden=True,
+        className="gs-table-grid",
     )
+    return html.Div([words, grid], id="table-box", className="gs-fill gs-table", hidden=True)
 
 
 def register(app: dash.Dash, store: SessionStore) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import dash
@@ -9,17 +10,22 @@ from dash import Input, Output, State, html
 from dash.development.base_component import Component
 from dash.exceptions import PreventUpdate
 
+from ...core.events import PassName
 from ...core.text import bytes_text, tail_text
 from .. import ids
+from ..figures.causes import PASS_WORDS, pass_title
 from ..figures.palette import Hue
-from ..figures.passes import PASS_WORDS, PassSummary, pass_at
-from ..figures.selected import SplitCard, TensorCard, split_card, tensor_card
+from ..figures.passes import PassSummary, did, pass_at
+from ..figures.selected import GroupCard, SplitCard, TensorCard, group_card, split_card, tensor_card
 from ..figures.steps import live_set
 from ..sessions import RunView, SessionStore
-from .parts import data, icon, link, panel, sentence, swatch, tool
+from .parts import data, icon, link, panel, sentence, swatch, tool, with_causes
 
 MOST_LISTED = 8
 MOST_ALIVE = 24
+MOST_SPLITS = 500
+_NODES = re.compile(r"(\d{1,9})-(\d{1,9})")
+Components = list[Component]
 
 
 def layout() -> Component:
@@ -66,10 +72,20 @@ def hint(about: str = "", look: str = "", passes: bool = True) -> list[Component
     ]
 
 
-def content(view: RunView, tensor: int = -1, split: int = -1, tick: int = -1, source: str = "") -> list[Component]:
+def content(
+    view: RunView,
+    tensor: int = -1,
+    split: int = -1,
+    tick: int = -1,
+    nodes: str = "",
+    listed: str = "",
+    source: str = "",
+) -> Components:
     """A section for each thing that is selected; what was chosen last would be hard to guess, so the order is fixed."""
     state = view.state
-    sections: list[Component] = []
+    sections: Components = []
+    if 0 <= split < len(state.splits):
+        sections.append(_split(view, split_card(state, split)))
     if tick >= 0:
         summary = pass_at(view.run, state, tick)
         step = next((k for k, (first, end) in enumerate(view.ticks) if first <= tick < end), -1)
@@ -79,15 +95,18 @@ def content(view: RunView, tensor: int = -1, split: int = -1, tick: int = -1, so
             sections.append(_alive(view, step))
     if 0 <= tensor < len(state.tensors):
         sections.append(_tensor(view, tensor, tensor_card(state, tensor)))
-    if 0 <= split < len(state.splits):
-        sections.append(_split(view, split_card(state, split)))
+    found = _NODES.fullmatch(nodes)
+    if found and int(found[1]) <= int(found[2]) < len(state.nodes):
+        sections.append(_group(view, group_card(state, int(found[1]), int(found[2]) + 1)))
+    if listed == "splits" and state.splits:
+        sections.append(_splits(view, split))
     return sections or hint(view.run.problem.about, view.look, bool(state.passes))
 
 
 def _head(title: Component | str, hue: Hue | None, facts: list[str], extra: list[Component]) -> Component:
     parts = [] if hue is None else [swatch(hue)]
     line = html.Div([*parts, html.Span(title, className="gs-why-title"), *extra], className="gs-why-line")
-    return html.Div([line, html.Div([html.Span(fact) for fact in facts], className="gs-facts")])
+    return html.Div([line, html.Div([html.Span(with_causes(fact)) for fact in facts], className="gs-facts")])
 
 
 def _tensor(view: RunView, tensor: int, card: TensorCard) -> Component:
@@ -121,37 +140,68 @@ def _relatives(view: RunView, heading: str, tensors: list[int]) -> list[Componen
 
 
 def _split(view: RunView, card: SplitCard) -> Component:
-    by: list[Any] = [" ", link(view.state.names[card.by], card.by), "."] if card.by >= 0 else []
     listed = [_sized(view, tensor, size) for tensor, size in card.inputs[:MOST_ALIVE]]
-    return html.Section(
+    if len(card.inputs) > MOST_ALIVE:
+        listed.append(html.P(f"and {len(card.inputs) - MOST_ALIVE:,} more", className="gs-why-more"))
+    told = [html.P(sentence(one, view.ids), className="gs-why-text") for one in card.reasons]
+    return html.Section([_head(card.title, card.hue, card.facts, []), *told, html.Div(listed, className="gs-sized")])
+
+
+def _splits(view: RunView, chosen: int = -1) -> Component:
+    """All splits, each a row that selects it."""
+    state = view.state
+    total = len(state.splits)
+    rows: Components = [_split_row(split_card(state, k), k, k == chosen) for k in range(min(total, MOST_SPLITS))]
+    if total > MOST_SPLITS:
+        rows.append(html.P(f"and {total - MOST_SPLITS:,} more", className="gs-why-more"))
+    head = _head("1 split" if total == 1 else f"{total:,} splits", None, [did(state, PassName.SPLIT, 0)], [])
+    return html.Section([head, html.Div(rows, className="gs-split-rows")])
+
+
+def _split_row(card: SplitCard, number: int, chosen: bool) -> Component:
+    made: Component = html.Button(
         [
-            _head(card.title, card.hue, card.facts, []),
-            html.P([card.reason, *by], className="gs-why-text"),
-            html.Div(listed, className="gs-sized"),
-        ]
+            html.Span([swatch(card.hue), html.Span(card.title)], className="gs-split-name"),
+            html.Span(" · ".join(card.facts), className="gs-muted"),
+        ],
+        type="button",
+        className="gs-split-row",
+        title=" ".join(one.text for one in card.reasons),
+        **data(data_row_split=number, aria_pressed=str(chosen).lower()),
     )
+    return made
+
+
+def _group(view: RunView, card: GroupCard) -> Component:
+    told = [html.P(sentence(one, view.ids), className="gs-why-text") for one in card.sentences]
+    return html.Section([_head(card.title, None, card.facts, []), *told])
 
 
 def _pass(view: RunView, summary: PassSummary) -> Component:
-    head = _head(f"pass {summary.name.value}", None, [f"{summary.changed:,} changes"], [])
-    rows: list[Component] = []
+    head = _head(pass_title(summary.name), None, [did(view.state, summary.name, summary.changed)], [])
+    text = html.P(PASS_WORDS[summary.name][3], className="gs-why-text")
+    if summary.name is PassName.SPLIT:
+        rows = [
+            _split_row(split_card(view.state, k), k, False) for k in range(min(len(view.state.splits), MOST_SPLITS))
+        ]
+        return html.Section([head, text, html.Div(rows, className="gs-split-rows")])
+    listed: Components = []
     for backend, cause, meaning, count, tensors in summary.groups:
         where = view.state.backends[backend].name if backend >= 0 else "no device yet"
         shown: list[Any] = []
         for tensor in tensors[:MOST_LISTED]:
             shown.append(link(tail_text(view.state.names[tensor], 28), tensor))
         more = len(tensors) - MOST_LISTED
-        rows += [
+        listed += [
             html.Dt(f"{count:,} × {where}"),
             html.Dd(
                 [
-                    html.P([html.Span(cause, className="gs-mono"), f": {meaning}"]),
+                    html.P([*with_causes(cause), f": {meaning}"]),
                     html.P([*shown, f"and {more:,} more" if more > 0 else ""], className="gs-names"),
                 ]
             ),
         ]
-    text = html.P(PASS_WORDS[summary.name][2], className="gs-why-text")
-    return html.Section([head, text, html.Dl(rows, className="gs-why-rows gs-wide")])
+    return html.Section([head, text, html.Dl(listed, className="gs-why-rows gs-wide")])
 
 
 def _alive(view: RunView, step: int) -> Component:

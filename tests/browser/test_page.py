@@ -1,98 +1,18 @@
 """The page in a real Chromium: one selection everywhere, the address, themes, files. Nothing may go wrong silently."""
 
 import json
-import logging
 import re
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Dialog, Page, expect
-from werkzeug.serving import make_server
+from playwright.sync_api import Browser, expect
 
 from galloscope.app.samples import FIRST, samples
-from galloscope.app.server import create_app
+from galloscope.tests.browser.driver import READY, SMALL, Driver
 
 pytestmark = pytest.mark.browser
-SMALL = "llama_4l-g2full-prefill-fa1-reserve"
-READY = "#page[data-state=ready]"
 HOSTILE = "<img src=x onerror=alert(1)>`**"
-
-
-@pytest.fixture(scope="module")
-def address() -> Iterator[str]:
-    logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = make_server("127.0.0.1", 0, create_app(f"sample:{SMALL}").server, threaded=True)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}/"
-    server.shutdown()
-    thread.join()
-    server.server_close()
-
-
-class Driver:
-    """A tab that remembers everything that went wrong."""
-
-    def __init__(self, page: Page, address: str) -> None:
-        self.page, self.address = page, address
-        self.wrong: list[str] = []
-        page.on("pageerror", lambda error: self.wrong.append(f"page error: {error}"))
-        page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
-        page.on("request", lambda asked: self.wrong.append(asked.url) if not self._here(asked.url) else None)
-        page.on("dialog", self._dialog)
-
-    def _dialog(self, dialog: Dialog) -> None:
-        self.wrong.append(f"dialog: {dialog.message}")
-        dialog.dismiss()
-
-    def _here(self, url: str) -> bool:
-        return url.startswith((self.address, "data:", "blob:"))
-
-    def open(self, query: str = "") -> "Driver":
-        self.page.goto(self.address + query)
-        self.ready()
-        return self
-
-    def ready(self) -> None:
-        self.page.wait_for_selector(READY)
-        self.page.wait_for_selector("#strip[data-drawn]")
-
-    def run(self, script: str, value: Any = None) -> Any:
-        return self.page.evaluate(script, value)
-
-    def id_of(self, name: str) -> int:
-        return int(self.run("name => galloscope.page.scene.tensors.name.indexOf(name)", name))
-
-    def pixel(self, picture: str, tensor: int) -> tuple[float, float] | None:
-        at = self.run("([host, id]) => document.getElementById(host).galloscope.pixel(id)", [picture, tensor])
-        return (at["x"], at["y"]) if at else None
-
-    def expect_selected(self, tensor: int, name: str) -> None:
-        """Everybody shows the same tensor."""
-        for picture in ("#strip", "#dag"):
-            expect(self.page.locator(picture)).to_have_attribute("data-selected", str(tensor))
-        expect(self.page.locator(".gs-why-title")).to_have_text(name)
-        assert self.query("tensor") == str(tensor)
-
-    def expect_nothing_selected(self) -> None:
-        for picture in ("#strip", "#dag"):
-            expect(self.page.locator(picture)).to_have_attribute("data-selected", "-1")
-        expect(self.page.locator(".gs-hint")).to_be_visible()
-        assert self.query("tensor") is None
-
-    def query(self, key: str) -> str | None:
-        return self.run("key => new URLSearchParams(location.search).get(key)", key)  # type: ignore[no-any-return]
-
-
-@pytest.fixture
-def driver(page: Page, address: str) -> Iterator[Driver]:
-    page.set_viewport_size({"width": 1440, "height": 900})
-    made = Driver(page, address)
-    yield made
-    assert made.wrong == []
 
 
 @pytest.mark.parametrize("sample", samples(), ids=lambda sample: sample.name)
@@ -170,8 +90,13 @@ def test_answers_lead_to_their_evidence(driver: Driver) -> None:
     page = driver.page
     expect(page.locator(".gs-answer-key").first).to_have_text("526.3 MiB")
     page.locator("[data-topic=splits] .gs-answer-key").click()
-    expect(page.locator(".gs-why-title")).to_have_text("split 2 on GPU1")
+    expect(page.locator(".gs-why-title")).to_have_text("3 splits")
+    assert driver.query("listed") == "splits"
+    page.locator(".gs-split-row").nth(2).click()
+    expect(page.locator(".gs-why-title")).to_have_text(["split 2 on GPU1", "3 splits"])
     assert driver.query("split") == "2"
+    page.wait_for_timeout(300)
+    assert driver.pixel("dag", driver.id_of("norm-10"))
     page.locator("[data-topic=peak] .gs-answer-key").click()
     driver.expect_selected(driver.id_of("result_output"), "result_output")
     page.locator(".gs-why .gs-name", has_text="result_norm").first.click()
@@ -185,7 +110,7 @@ def test_the_stepper_shows_the_passes(driver: Driver) -> None:
     expect(page.locator("#page")).to_have_attribute("data-pass", "0.pins")
     expect(page.locator("#page")).to_have_attribute("data-by", "pass")
     page.keyboard.press("n")
-    expect(page.locator(".gs-why-title")).to_have_text("pass 1")
+    expect(page.locator(".gs-why-title")).to_have_text("pass 1, facts")
     expect(page.locator("[data-pass='1'].gs-pass")).to_have_attribute("aria-pressed", "true")
     for picture in ("strip", "dag"):
         by = driver.run(
@@ -195,7 +120,7 @@ def test_the_stepper_shows_the_passes(driver: Driver) -> None:
     page.keyboard.press("b")
     expect(page.locator("#page")).to_have_attribute("data-pass", "0.pins")
     page.locator("[data-pass='4'].gs-pass").click()
-    expect(page.locator(".gs-why-title")).to_have_text("pass 4")
+    expect(page.locator(".gs-why-title")).to_have_text("pass 4, follow")
     page.keyboard.press("Escape")
     expect(page.locator("#page")).to_have_attribute("data-by", "device")
 
@@ -325,7 +250,7 @@ def test_where_ggml_stops_the_passes_can_still_be_seen(driver: Driver) -> None:
     expect(page.locator("#strip .gs-empty")).to_be_visible()
     page.keyboard.press("n")
     page.keyboard.press("n")
-    expect(page.locator(".gs-why-title")).to_have_text("pass 1")
+    expect(page.locator(".gs-why-title")).to_have_text("pass 1, facts")
 
 
 def test_an_upload_with_hostile_names(driver: Driver, tmp_path: Path) -> None:
