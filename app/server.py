@@ -66,6 +66,10 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
     return app
 
 
+MOST_ASKED = 64 << 10
+"""Largest request to open something by name (bytes)."""
+
+
 def _gone(error: Exception) -> None:
     """A callback about a file that was let go: the page opens it again. Anything else is a bug."""
     if not isinstance(error, SessionGone):
@@ -80,7 +84,8 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
     @server.post("/open")
     def open_source() -> Response:
-        return _opened(lambda: store.open_source(str((request.get_json(silent=True) or {}).get("source", ""))))
+        asked = request.get_json(silent=True) if (request.content_length or 0) <= MOST_ASKED else None
+        return _opened(lambda: store.open_source(str(asked.get("source", "")) if isinstance(asked, dict) else ""))
 
     @server.post("/open/upload")
     def upload() -> Response:

@@ -59,7 +59,7 @@
     heightIn(cell) { return (local) => this.model.sizeOf(cell.start + local)[1]; }
 
     setColor(by) {
-      this.by = this.scene && this.scene.colors[by] ? by : this.by;
+      this.by = this.scene && Object.hasOwn(this.scene.colors, by) ? by : this.by;
       this._theme();
     }
 

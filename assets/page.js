@@ -99,7 +99,7 @@
   };
 
   /* With one device its colour says nothing, so until somebody chooses the families of ops are shown. */
-  page.by = () => (page.scene.colors[state.by] ? state.by : page.scene.devices.length > 1 ? "device" : "op");
+  page.by = () => (Object.hasOwn(page.scene.colors, state.by) ? state.by : page.scene.devices.length > 1 ? "device" : "op");
 
   page.setColor = (by) => {
     page.look({ by });

@@ -47,7 +47,7 @@
     quiet();
     describe(opened, number);
     page.notice.say([...wrong, ...page.notice.misfits(scene, kept, state, run, opened.runs.length)]);
-    if (state.by && !scene.colors[state.by]) state.by = "";
+    if (state.by && !Object.hasOwn(scene.colors, state.by)) state.by = "";
     page.show(scene, fitting(scene, kept));
     page.url.push();
   }

@@ -61,7 +61,7 @@
       await page.open.source(source, run, rest, wrong);
     } else {
       page.notice.say([...wrong, ...page.notice.misfits(page.scene, rest, wanted, run, page.opened.runs.length)]);
-      Object.assign(state, page.open.fitting(page.scene, rest), { by: page.scene.colors[by] ? by : "" });
+      Object.assign(state, page.open.fitting(page.scene, rest), { by: Object.hasOwn(page.scene.colors, by) ? by : "" });
       page.legend.paint();
       page.tell("color", { value: page.by() });
       page.showSelection("url");

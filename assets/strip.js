@@ -68,7 +68,7 @@
     setColor(by) {
       this.colorBy = by;
       if (!this.model) return;
-      const color = this.model.scene.colors[by] || this.model.scene.colors.device;
+      const color = this.model.scene.colors[Object.hasOwn(this.model.scene.colors, by) ? by : "device"];
       this.color = { ...color, of: galloscope.format.column(color.of, "uint8") };
       this.order = strip.order(this.model, this.color.of);
       this.request();

@@ -81,15 +81,20 @@ class Reservation:
         record(Phase(AllocPhase.INPUTS))
         self._count(nodes, node_buffers)
         record(Phase(AllocPhase.NODES))
-        src, settled = self.columns.src, self.settled
+        src, settled, children, views = self.columns.src, self.settled, self.children, self.views
         for node, buffer in zip(nodes, node_buffers, strict=True):
-            for source in src[node]:
+            sources = src[node]
+            for source in sources:
                 if source >= 0 and not settled[source]:
                     self._allocate(source, buffer)
             if not settled[node] or buffer < 0 or self.room:
                 self._allocate(node, buffer)
             record(Exec(node, buffer))
-            self._release_sources(node)
+            for source in sources:
+                if source >= 0:
+                    children[source] -= 1
+                    if not children[source] and not views[source]:
+                        self._release(source)
 
     def slots(self) -> list[Slot | None]:
         """Per tensor id its recorded place; None for views, external tensors and tensors outside the graph."""
@@ -200,26 +205,19 @@ class Reservation:
             self.record(FreeExtra(parent, child, buffer, chunk, offset + kept, extra))
             self.blocks[buffer].give_back(chunk, offset + kept, extra)
 
-    def _release_sources(self, node: int) -> None:
-        """Each source slot loses one child; what has neither children nor views left is freed, or its base may be."""
-        view_src, children, views, own = self.columns.view_src, self.children, self.views, self.own
-        for source in self.columns.src[node]:
-            if source < 0:
-                continue
-            children[source] -= 1
-            if children[source] or views[source]:
-                continue
-            base = view_src[source]
-            if base < 0:
-                if own[source]:
-                    self._free(source)
-                continue
-            if self.room:
-                self.room.touch(base)
-            views[base] -= 1
-            self.record(ViewDone(source, base, children[base], views[base]))
-            if not views[base] and not children[base] and own[base]:
-                self._free(base)
+    def _release(self, source: int) -> None:
+        """A source with neither children nor views left is freed; a view's base loses it, and may be freed then."""
+        base = self.columns.view_src[source]
+        if base < 0:
+            if self.own[source]:
+                self._free(source)
+            return
+        if self.room:
+            self.room.touch(base)
+        self.views[base] -= 1
+        self.record(ViewDone(source, base, self.children[base], self.views[base]))
+        if not self.views[base] and not self.children[base] and self.own[base]:
+            self._free(base)
 
     def _free(self, tensor: int) -> None:
         """ggml_gallocr_free_node: graph outputs are never freed."""

@@ -47,8 +47,13 @@ class Tensors:
 
     def build(self) -> tuple[Tensor, ...]:
         """All tensors, sources before users whatever the order in the file."""
-        sources = [self._sources(i, doc) for i, doc in enumerate(self.docs)]
-        bases = [self._base(i, doc, src) for (i, doc), src in zip(enumerate(self.docs), sources, strict=True)]
+        sources = []
+        bases = []
+        for i, doc in enumerate(self.docs):
+            plain = doc.src is None and doc.view_src is None and doc.op is Op.NONE and not doc.view_offs
+            src = () if plain else self._sources(i, doc)
+            sources.append(src)
+            bases.append(-1 if plain else self._base(i, doc, src))
         built: list[Tensor | None] = [None] * len(self.docs)
         for i in self._order(sources, bases):
             built[i] = self._tensor(i, sources[i], bases[i], built)

@@ -26,6 +26,10 @@ class Backends:
         self.default_buft = [backend.buft for backend in backends]
         self.reads = [bytearray(i in b.supports_buft for i in range(len(bufts))) for b in backends]
         self.everything = [supports_everything(backend) for backend in backends]
+        self.no_refusals = all(self.everything)
+        self.first_reader = [
+            next((b for b, reads in enumerate(self.reads) if reads[buft]), -1) for buft in range(len(bufts))
+        ]
         self.known: list[dict[int, bool]] = [{} for _ in backends]
 
     def supports(self, backend: int, tensor: int) -> bool:
@@ -54,6 +58,8 @@ class Backends:
         buft = self.columns.base_buft(tensor)
         if buft < 0:
             return -1
+        if self.no_refusals:
+            return self.first_reader[buft]
         for backend in range(self.count):
             if self.reads[backend][buft] and self.supports(backend, op):
                 return backend

@@ -81,8 +81,9 @@ class Splitter:
                 self.splits.append(split)
                 reason = SplitReason.WEIGHT if weight >= 0 else SplitReason.BACKEND
                 self.record(Split(split.backend, i, reason, weight if weight >= 0 else node))
+            backend = split.backend
             for slot, source in enumerate(columns.src[node]):
-                if source >= 0 and ids[source] != split.backend:
+                if source >= 0 and ids[source] != backend:
                     self._need(split, node, slot, source)
 
     def _foreign_weight(self, node: int, backend: int) -> int:
