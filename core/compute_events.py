@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from .decision import Decision
 
 
-class Sync(NamedTuple):
+class Sync(Decision):
     """ggml_backend_synchronize of a backend that queues."""
 
     backend: int
 
 
-class EventSync(NamedTuple):
+class EventSync(Decision):
     """ggml_backend_event_synchronize."""
 
     backend: int
     copy_no: int
 
 
-class EventWait(NamedTuple):
+class EventWait(Decision):
     """ggml_backend_event_wait: `backend` waits for the event of `owner`."""
 
     backend: int
@@ -26,14 +26,14 @@ class EventWait(NamedTuple):
     copy_no: int
 
 
-class EventRecord(NamedTuple):
+class EventRecord(Decision):
     """ggml_backend_event_record."""
 
     backend: int
     copy_no: int
 
 
-class Transfer(NamedTuple):
+class Transfer(Decision):
     """Blocking write ("set") to or read ("get") from a tensor by the host."""
 
     what: str
@@ -42,7 +42,7 @@ class Transfer(NamedTuple):
     size: int
 
 
-class AsyncTransfer(NamedTuple):
+class AsyncTransfer(Decision):
     """Queued write ("set_async") or read ("get_async")."""
 
     what: str
@@ -52,7 +52,7 @@ class AsyncTransfer(NamedTuple):
     size: int
 
 
-class CopyAsync(NamedTuple):
+class CopyAsync(Decision):
     """cpy_tensor_async of the destination backend; refused when ok is false."""
 
     src_backend: int
@@ -62,7 +62,7 @@ class CopyAsync(NamedTuple):
     ok: bool
 
 
-class CallCopy(NamedTuple):
+class CallCopy(Decision):
     """The copy callback is asked (logging modes only)."""
 
     backend: int
@@ -72,13 +72,13 @@ class CallCopy(NamedTuple):
     n_nodes: int
 
 
-class CopyCalled(NamedTuple):
+class CopyCalled(Decision):
     """Its answer: true means it did the copy itself."""
 
     done: bool
 
 
-class Launch(NamedTuple):
+class Launch(Decision):
     """graph_compute of a split."""
 
     backend: int

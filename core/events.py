@@ -6,7 +6,7 @@ in a decision record are the subset that real ggml's recording hooks print; see 
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from .compute_events import AsyncTransfer as AsyncTransfer
 from .compute_events import CallCopy as CallCopy
@@ -18,6 +18,7 @@ from .compute_events import EventWait as EventWait
 from .compute_events import Launch as Launch
 from .compute_events import Sync as Sync
 from .compute_events import Transfer as Transfer
+from .decision import Decision
 from .labels import WEIGHT_CAUSES as WEIGHT_CAUSES
 from .labels import AllocPhase as AllocPhase
 from .labels import Cause as Cause
@@ -28,7 +29,7 @@ from .labels import SplitReason as SplitReason
 from .labels import Stage as Stage
 
 
-class Begin(NamedTuple):
+class Begin(Decision):
     """A stage starts."""
 
     stage: Stage
@@ -37,7 +38,7 @@ class Begin(NamedTuple):
 # graph building
 
 
-class Visit(NamedTuple):
+class Visit(Decision):
     """A tensor is listed, as leaf or as node; `parent` reached it first through `slot` (-1: it is a root)."""
 
     tensor: int
@@ -47,7 +48,7 @@ class Visit(NamedTuple):
     slot: int
 
 
-class MarkCompute(NamedTuple):
+class MarkCompute(Decision):
     """A node listed earlier without the COMPUTE flag gets it now."""
 
     tensor: int
@@ -56,19 +57,19 @@ class MarkCompute(NamedTuple):
 # scheduler
 
 
-class Pass(NamedTuple):
+class Pass(Decision):
     """A pass starts."""
 
     name: PassName
 
 
-class PassDone(NamedTuple):
+class PassDone(Decision):
     """The pass went through; one that real ggml aborts in has no end."""
 
     name: PassName
 
 
-class Assign(NamedTuple):
+class Assign(Decision):
     """A backend id or cause is written. `by`: the tensor it came from (neighbour, weight, base), -1 for none."""
 
     tensor: int
@@ -77,7 +78,7 @@ class Assign(NamedTuple):
     by: int
 
 
-class Refuse(NamedTuple):
+class Refuse(Decision):
     """A backend was asked for a tensor and said no; said once for each pair."""
 
     tensor: int
@@ -85,7 +86,7 @@ class Refuse(NamedTuple):
     reason: str
 
 
-class Decline(NamedTuple):
+class Decline(Decision):
     """A backend supports the op with a host weight but does not want to take it over."""
 
     tensor: int
@@ -93,7 +94,7 @@ class Decline(NamedTuple):
     reason: str
 
 
-class Weigh(NamedTuple):
+class Weigh(Decision):
     """Pass 3 counted how many sources a candidate backend can read."""
 
     tensor: int
@@ -101,7 +102,7 @@ class Weigh(NamedTuple):
     readable: int
 
 
-class CannotUpgrade(NamedTuple):
+class CannotUpgrade(Decision):
     """Pass 3 kept a node: the higher backend of the same buffer type cannot read source `src`."""
 
     tensor: int
@@ -109,7 +110,7 @@ class CannotUpgrade(NamedTuple):
     src: int
 
 
-class Split(NamedTuple):
+class Split(Decision):
     """A split starts at a node index. `by`: the node, or the weight, that made the cut; -1 for none."""
 
     backend: int
@@ -118,13 +119,13 @@ class Split(NamedTuple):
     by: int
 
 
-class SplitInput(NamedTuple):
+class SplitInput(Decision):
     """The tensor joins the inputs of the current split."""
 
     tensor: int
 
 
-class Copy(NamedTuple):
+class Copy(Decision):
     """A copy of `src` on a backend; a new tensor, unless it is `src` itself (pass 6, current copy)."""
 
     tensor: int
@@ -134,7 +135,7 @@ class Copy(NamedTuple):
     cause: Cause
 
 
-class Rewrite(NamedTuple):
+class Rewrite(Decision):
     """node.src[slot] now names the copy."""
 
     node: int
@@ -142,20 +143,20 @@ class Rewrite(NamedTuple):
     copy: int
 
 
-class GraphInput(NamedTuple):
+class GraphInput(Decision):
     """An input leaf joins graph_inputs (pipeline copies only)."""
 
     tensor: int
 
 
-class Dependency(NamedTuple):
+class Dependency(Decision):
     """A new node "x (view)" that keeps its sources alive until its place in the order."""
 
     tensor: int
     sources: tuple[int, ...]
 
 
-class AllocGraph(NamedTuple):
+class AllocGraph(Decision):
     """The graph the allocator sees: ids and backend (buffer) ids. Node index = step, the x axis of the strip chart."""
 
     nodes: tuple[int, ...]
@@ -168,7 +169,7 @@ class AllocGraph(NamedTuple):
 # allocator
 
 
-class IdsChanged(NamedTuple):
+class IdsChanged(Decision):
     """backend_ids_changed: `what` at `position` of the allocation graph moved to another buffer type."""
 
     what: str
@@ -177,7 +178,7 @@ class IdsChanged(NamedTuple):
     new: int
 
 
-class NeedsRealloc(NamedTuple):
+class NeedsRealloc(Decision):
     """The plan in force does not fit. `what`: n_nodes, n_leafs (old, new), node (index), src (index, slot)."""
 
     what: str
@@ -188,27 +189,27 @@ class NeedsRealloc(NamedTuple):
     needed: int
 
 
-class Reserve(NamedTuple):
+class Reserve(Decision):
     """ggml_gallocr_reserve starts."""
 
     n_nodes: int
     n_leafs: int
 
 
-class Phase(NamedTuple):
+class Phase(Decision):
     """A loop of the allocator starts."""
 
     name: AllocPhase
 
 
-class Exec(NamedTuple):
+class Exec(Decision):
     """The node's turn: its memory is settled, its sources are about to be released."""
 
     node: int
     buffer: int
 
 
-class NewChunk(NamedTuple):
+class NewChunk(Decision):
     """A chunk is opened; capacity None is endless."""
 
     buffer: int
@@ -216,7 +217,7 @@ class NewChunk(NamedTuple):
     capacity: int | None
 
 
-class PassOver(NamedTuple):
+class PassOver(Decision):
     """Free blocks that were looked at and not taken, as (chunk, offset, size)."""
 
     tensor: int
@@ -225,7 +226,7 @@ class PassOver(NamedTuple):
     blocks: tuple[tuple[int, int, int], ...]
 
 
-class Alloc(NamedTuple):
+class Alloc(Decision):
     """Bytes are taken. `detail`: block size (fit), reuse factor (last) or capacity (new, None for endless)."""
 
     tensor: int
@@ -237,7 +238,7 @@ class Alloc(NamedTuple):
     detail: int | None
 
 
-class Free(NamedTuple):
+class Free(Decision):
     """Bytes are given back."""
 
     tensor: int
@@ -247,13 +248,13 @@ class Free(NamedTuple):
     size: int
 
 
-class Keep(NamedTuple):
+class Keep(Decision):
     """A free is refused: the tensor is flagged OUTPUT."""
 
     tensor: int
 
 
-class Reuse(NamedTuple):
+class Reuse(Decision):
     """In place: the child takes its parent's memory."""
 
     child: int
@@ -263,7 +264,7 @@ class Reuse(NamedTuple):
     offset: int
 
 
-class NoReuse(NamedTuple):
+class NoReuse(Decision):
     """In place refused. `number`: children or views of the parent where that is the reason, else 0."""
 
     child: int
@@ -272,7 +273,7 @@ class NoReuse(NamedTuple):
     number: int
 
 
-class FreeExtra(NamedTuple):
+class FreeExtra(Decision):
     """The parent was larger than the child that took its memory: the rest is given back."""
 
     parent: int
@@ -283,7 +284,7 @@ class FreeExtra(NamedTuple):
     size: int
 
 
-class ViewDone(NamedTuple):
+class ViewDone(Decision):
     """The last user of a view ran; the base's counts after that."""
 
     view: int
@@ -292,21 +293,21 @@ class ViewDone(NamedTuple):
     views: int
 
 
-class BufferAlloc(NamedTuple):
+class BufferAlloc(Decision):
     """A real buffer is made for one chunk."""
 
     buffer: int
     size: int
 
 
-class BufferFree(NamedTuple):
+class BufferFree(Decision):
     """All real buffers of this id are released."""
 
     buffer: int
     size: int
 
 
-class Place(NamedTuple):
+class Place(Decision):
     """alloc_graph gives the tensor its address from the plan in force (size unrounded)."""
 
     tensor: int
@@ -319,13 +320,13 @@ class Place(NamedTuple):
 # the end
 
 
-class Done(NamedTuple):
+class Done(Decision):
     """The run ended: what reserve or alloc_graph returned."""
 
     ok: bool
 
 
-class Abort(NamedTuple):
+class Abort(Decision):
     """Real ggml stops the process here, with this text."""
 
     message: str

@@ -141,7 +141,7 @@ class Fold:
         self.state.passes[-1].done = True
 
     def _assign(self, event: ev.Assign) -> None:
-        tensor, backend, cause, by = event
+        tensor, backend, cause, by = event.tensor, event.backend, event.cause, event.by
         state = self.state
         state.backend_ids[tensor] = backend
         state.causes[tensor] = cause
@@ -171,7 +171,7 @@ class Fold:
 
     def _copy(self, event: ev.Copy) -> None:
         state = self.state
-        tensor, source, backend, copy_no, cause = event
+        tensor, source, backend, copy_no, cause = event.tensor, event.src, event.backend, event.copy_no, event.cause
         if tensor != source:
             name = f"{state.backends[backend].name}#{state.names[source]}#{copy_no}"
             self._add(copy_of(state.tensors[source], name, pipelined=self.pipelined), (), backend, cause, source)
@@ -254,7 +254,7 @@ class Fold:
         self.state.buffers[event.buffer].chunks.append(0)
 
     def _alloc(self, event: ev.Alloc) -> None:
-        tensor, buffer, chunk, offset, size, _, _ = event
+        tensor, buffer, chunk, offset, size = event.tensor, event.buffer, event.chunk, event.offset, event.size
         state = self.state
         chunks = state.buffers[buffer].chunks
         chunks[chunk] = max(chunks[chunk], offset + size)
@@ -298,7 +298,7 @@ class Fold:
         self.state.buffers[event.buffer].real.clear()
 
     def _place(self, event: ev.Place) -> None:
-        self.state.places[event.tensor] = Place(*event[1:])
+        self.state.places[event.tensor] = Place(event.buffer, event.chunk, event.offset, event.size)
 
     # the end
 

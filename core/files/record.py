@@ -167,26 +167,23 @@ class _Rows:
         return ("new_chunk", e.buffer, e.chunk, e.capacity)
 
     def alloc(self, e: ev.Alloc) -> Row:
-        tensor, buffer, chunk, offset, size, fit, detail = e
-        return ("alloc", self.names[tensor], buffer, chunk, offset, size, fit, detail)
+        return ("alloc", self.names[e.tensor], e.buffer, e.chunk, e.offset, e.size, e.fit, e.detail)
 
     def free(self, e: ev.Free) -> Row:
-        tensor, buffer, chunk, offset, size = e
-        return ("free", self.names[tensor], buffer, chunk, offset, size)
+        return ("free", self.names[e.tensor], e.buffer, e.chunk, e.offset, e.size)
 
     def keep(self, e: ev.Keep) -> Row:
         return ("keep", self.names[e.tensor])
 
     def reuse(self, e: ev.Reuse) -> Row:
-        child, parent, buffer, chunk, offset = e
-        return ("reuse", self.names[child], self.names[parent], buffer, chunk, offset)
+        return ("reuse", self.names[e.child], self.names[e.parent], e.buffer, e.chunk, e.offset)
 
     def no_reuse(self, e: ev.NoReuse) -> Row:
         return ("no_reuse", self.names[e.child], self.names[e.parent], e.reason)
 
     def free_extra(self, e: ev.FreeExtra) -> Row:
-        parent, child, buffer, chunk, offset, size = e
-        return ("free_extra", self.names[parent], self.names[child], buffer, chunk, offset, size)
+        names = self.names
+        return ("free_extra", names[e.parent], names[e.child], e.buffer, e.chunk, e.offset, e.size)
 
     def view_done(self, e: ev.ViewDone) -> Row:
         return ("view_done", self.names[e.view], self.names[e.base], e.children, e.views)
