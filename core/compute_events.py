@@ -5,20 +5,20 @@ from __future__ import annotations
 from .decision import Decision
 
 
-class Sync(Decision):
+class Sync(Decision, frozen=True):
     """ggml_backend_synchronize of a backend that queues."""
 
     backend: int
 
 
-class EventSync(Decision):
+class EventSync(Decision, frozen=True):
     """ggml_backend_event_synchronize."""
 
     backend: int
     copy_no: int
 
 
-class EventWait(Decision):
+class EventWait(Decision, frozen=True):
     """ggml_backend_event_wait: `backend` waits for the event of `owner`."""
 
     backend: int
@@ -26,14 +26,14 @@ class EventWait(Decision):
     copy_no: int
 
 
-class EventRecord(Decision):
+class EventRecord(Decision, frozen=True):
     """ggml_backend_event_record."""
 
     backend: int
     copy_no: int
 
 
-class Transfer(Decision):
+class Transfer(Decision, frozen=True):
     """Blocking write ("set") to or read ("get") from a tensor by the host."""
 
     what: str
@@ -42,7 +42,7 @@ class Transfer(Decision):
     size: int
 
 
-class AsyncTransfer(Decision):
+class AsyncTransfer(Decision, frozen=True):
     """Queued write ("set_async") or read ("get_async")."""
 
     what: str
@@ -52,7 +52,7 @@ class AsyncTransfer(Decision):
     size: int
 
 
-class CopyAsync(Decision):
+class CopyAsync(Decision, frozen=True):
     """cpy_tensor_async of the destination backend; refused when ok is false."""
 
     src_backend: int
@@ -62,7 +62,7 @@ class CopyAsync(Decision):
     ok: bool
 
 
-class CallCopy(Decision):
+class CallCopy(Decision, frozen=True):
     """The copy callback is asked (logging modes only)."""
 
     backend: int
@@ -72,13 +72,13 @@ class CallCopy(Decision):
     n_nodes: int
 
 
-class CopyCalled(Decision):
+class CopyCalled(Decision, frozen=True):
     """Its answer: true means it did the copy itself."""
 
     done: bool
 
 
-class Launch(Decision):
+class Launch(Decision, frozen=True):
     """graph_compute of a split."""
 
     backend: int

@@ -29,7 +29,7 @@ from .labels import SplitReason as SplitReason
 from .labels import Stage as Stage
 
 
-class Begin(Decision):
+class Begin(Decision, frozen=True):
     """A stage starts."""
 
     stage: Stage
@@ -38,7 +38,7 @@ class Begin(Decision):
 # graph building
 
 
-class Visit(Decision):
+class Visit(Decision, frozen=True):
     """A tensor is listed, as leaf or as node; `parent` reached it first through `slot` (-1: it is a root)."""
 
     tensor: int
@@ -48,7 +48,7 @@ class Visit(Decision):
     slot: int
 
 
-class MarkCompute(Decision):
+class MarkCompute(Decision, frozen=True):
     """A node listed earlier without the COMPUTE flag gets it now."""
 
     tensor: int
@@ -57,19 +57,19 @@ class MarkCompute(Decision):
 # scheduler
 
 
-class Pass(Decision):
+class Pass(Decision, frozen=True):
     """A pass starts."""
 
     name: PassName
 
 
-class PassDone(Decision):
+class PassDone(Decision, frozen=True):
     """The pass went through; one that real ggml aborts in has no end."""
 
     name: PassName
 
 
-class Assign(Decision):
+class Assign(Decision, frozen=True):
     """A backend id or cause is written. `by`: the tensor it came from (neighbour, weight, base), -1 for none."""
 
     tensor: int
@@ -78,7 +78,7 @@ class Assign(Decision):
     by: int
 
 
-class Refuse(Decision):
+class Refuse(Decision, frozen=True):
     """A backend was asked for a tensor and said no; said once for each pair."""
 
     tensor: int
@@ -86,7 +86,7 @@ class Refuse(Decision):
     reason: str
 
 
-class Decline(Decision):
+class Decline(Decision, frozen=True):
     """A backend supports the op with a host weight but does not want to take it over."""
 
     tensor: int
@@ -94,7 +94,7 @@ class Decline(Decision):
     reason: str
 
 
-class Weigh(Decision):
+class Weigh(Decision, frozen=True):
     """Pass 3 counted how many sources a candidate backend can read."""
 
     tensor: int
@@ -102,7 +102,7 @@ class Weigh(Decision):
     readable: int
 
 
-class CannotUpgrade(Decision):
+class CannotUpgrade(Decision, frozen=True):
     """Pass 3 kept a node: the higher backend of the same buffer type cannot read source `src`."""
 
     tensor: int
@@ -110,7 +110,7 @@ class CannotUpgrade(Decision):
     src: int
 
 
-class Split(Decision):
+class Split(Decision, frozen=True):
     """A split starts at a node index. `by`: the node, or the weight, that made the cut; -1 for none."""
 
     backend: int
@@ -119,13 +119,13 @@ class Split(Decision):
     by: int
 
 
-class SplitInput(Decision):
+class SplitInput(Decision, frozen=True):
     """The tensor joins the inputs of the current split."""
 
     tensor: int
 
 
-class Copy(Decision):
+class Copy(Decision, frozen=True):
     """A copy of `src` on a backend; a new tensor, unless it is `src` itself (pass 6, current copy)."""
 
     tensor: int
@@ -135,7 +135,7 @@ class Copy(Decision):
     cause: Cause
 
 
-class Rewrite(Decision):
+class Rewrite(Decision, frozen=True):
     """node.src[slot] now names the copy."""
 
     node: int
@@ -143,20 +143,20 @@ class Rewrite(Decision):
     copy: int
 
 
-class GraphInput(Decision):
+class GraphInput(Decision, frozen=True):
     """An input leaf joins graph_inputs (pipeline copies only)."""
 
     tensor: int
 
 
-class Dependency(Decision):
+class Dependency(Decision, frozen=True):
     """A new node "x (view)" that keeps its sources alive until its place in the order."""
 
     tensor: int
     sources: tuple[int, ...]
 
 
-class AllocGraph(Decision):
+class AllocGraph(Decision, frozen=True):
     """The graph the allocator sees: ids and backend (buffer) ids. Node index = step, the x axis of the strip chart."""
 
     nodes: tuple[int, ...]
@@ -169,7 +169,7 @@ class AllocGraph(Decision):
 # allocator
 
 
-class IdsChanged(Decision):
+class IdsChanged(Decision, frozen=True):
     """backend_ids_changed: `what` at `position` of the allocation graph moved to another buffer type."""
 
     what: str
@@ -178,7 +178,7 @@ class IdsChanged(Decision):
     new: int
 
 
-class NeedsRealloc(Decision):
+class NeedsRealloc(Decision, frozen=True):
     """The plan in force does not fit. `what`: n_nodes, n_leafs (old, new), node (index), src (index, slot)."""
 
     what: str
@@ -189,27 +189,27 @@ class NeedsRealloc(Decision):
     needed: int
 
 
-class Reserve(Decision):
+class Reserve(Decision, frozen=True):
     """ggml_gallocr_reserve starts."""
 
     n_nodes: int
     n_leafs: int
 
 
-class Phase(Decision):
+class Phase(Decision, frozen=True):
     """A loop of the allocator starts."""
 
     name: AllocPhase
 
 
-class Exec(Decision):
+class Exec(Decision, frozen=True):
     """The node's turn: its memory is settled, its sources are about to be released."""
 
     node: int
     buffer: int
 
 
-class NewChunk(Decision):
+class NewChunk(Decision, frozen=True):
     """A chunk is opened; capacity None is endless."""
 
     buffer: int
@@ -217,7 +217,7 @@ class NewChunk(Decision):
     capacity: int | None
 
 
-class PassOver(Decision):
+class PassOver(Decision, frozen=True):
     """Free blocks that were looked at and not taken, as (chunk, offset, size)."""
 
     tensor: int
@@ -226,7 +226,7 @@ class PassOver(Decision):
     blocks: tuple[tuple[int, int, int], ...]
 
 
-class Alloc(Decision):
+class Alloc(Decision, frozen=True):
     """Bytes are taken. `detail`: block size (fit), reuse factor (last) or capacity (new, None for endless)."""
 
     tensor: int
@@ -238,7 +238,7 @@ class Alloc(Decision):
     detail: int | None
 
 
-class Free(Decision):
+class Free(Decision, frozen=True):
     """Bytes are given back."""
 
     tensor: int
@@ -248,13 +248,13 @@ class Free(Decision):
     size: int
 
 
-class Keep(Decision):
+class Keep(Decision, frozen=True):
     """A free is refused: the tensor is flagged OUTPUT."""
 
     tensor: int
 
 
-class Reuse(Decision):
+class Reuse(Decision, frozen=True):
     """In place: the child takes its parent's memory."""
 
     child: int
@@ -264,7 +264,7 @@ class Reuse(Decision):
     offset: int
 
 
-class NoReuse(Decision):
+class NoReuse(Decision, frozen=True):
     """In place refused. `number`: children or views of the parent where that is the reason, else 0."""
 
     child: int
@@ -273,7 +273,7 @@ class NoReuse(Decision):
     number: int
 
 
-class FreeExtra(Decision):
+class FreeExtra(Decision, frozen=True):
     """The parent was larger than the child that took its memory: the rest is given back."""
 
     parent: int
@@ -284,7 +284,7 @@ class FreeExtra(Decision):
     size: int
 
 
-class ViewDone(Decision):
+class ViewDone(Decision, frozen=True):
     """The last user of a view ran; the base's counts after that."""
 
     view: int
@@ -293,21 +293,21 @@ class ViewDone(Decision):
     views: int
 
 
-class BufferAlloc(Decision):
+class BufferAlloc(Decision, frozen=True):
     """A real buffer is made for one chunk."""
 
     buffer: int
     size: int
 
 
-class BufferFree(Decision):
+class BufferFree(Decision, frozen=True):
     """All real buffers of this id are released."""
 
     buffer: int
     size: int
 
 
-class Place(Decision):
+class Place(Decision, frozen=True):
     """alloc_graph gives the tensor its address from the plan in force (size unrounded)."""
 
     tensor: int
@@ -320,13 +320,13 @@ class Place(Decision):
 # the end
 
 
-class Done(Decision):
+class Done(Decision, frozen=True):
     """The run ended: what reserve or alloc_graph returned."""
 
     ok: bool
 
 
-class Abort(Decision):
+class Abort(Decision, frozen=True):
     """Real ggml stops the process here, with this text."""
 
     message: str
