@@ -45,7 +45,7 @@
       const way = { ArrowUp: -1, ArrowLeft: -1, ArrowDown: 1, ArrowRight: 1 }[event.key];
       if (!way) return;
       event.preventDefault();
-      page.look({ [name]: clamp(name, Number(state[name] || (name === "top" ? 50 : 68)) + 2 * way) });
+      page.look({ [name]: clamp(name, Number(state[name] || (name === "top" ? 44 : 68)) + 2 * way) });
       paint();
     });
   }
