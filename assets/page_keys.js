@@ -45,7 +45,12 @@
 
   /* A dialog may be gone by the time a key reaches the page: this listener, made before any dialog, saw it open. */
   const inDialog = new WeakSet();
-  addEventListener("keydown", (event) => { if (dialogOpen()) inDialog.add(event); }, true);
+  addEventListener("keydown", (event) => {
+    if (!dialogOpen()) return;
+    inDialog.add(event);
+    // A dialog that has only just opened does not listen yet.
+    if (event.key === "Escape") for (const id of ["help-dialog", "open-dialog"]) page.tell(id, { opened: false });
+  }, true);
 
   const KEYS = {
     "/": () => $("search").focus(),
