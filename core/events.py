@@ -1,6 +1,6 @@
 """Every decision the engine records. An event's index in its log is its tick: the time axis of all views.
 
-Tensors, backends, buffers and splits are ids (list indices). Sizes and offsets are bytes. `ggml_events` and `compute`
+Tensors, backends, buffers and splits are ids (list indices). Sizes and offsets are bytes. `events` and `compute`
 in a decision record are the subset that real ggml's recording hooks print; see `core/files/record.py`.
 """
 

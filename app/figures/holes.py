@@ -7,7 +7,7 @@ step unchanged goes on, any other is closed, so every rectangle is as long as it
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 
@@ -65,11 +65,6 @@ def holes(spans: Sequence[Span], size: int, n_steps: int) -> list[Hole]:
                     found.append(Hole(first, step, *block))
     found.extend(Hole(first, n_steps, *block) for block, first in sorted(since.items()) if first < n_steps)
     return found
-
-
-def area(found: Iterable[Hole]) -> int:
-    """Bytes times steps of the holes, the measure of what lies idle."""
-    return sum((hole.last - hole.first) * (hole.end - hole.start) for hole in found)
 
 
 def _give(free: list[Block], start: int, end: int, touched: dict[Block, bool]) -> None:

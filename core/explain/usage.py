@@ -100,14 +100,6 @@ def _usage(state: State, buffer: int, lifetimes: Iterable[Lifetime]) -> Usage:
     )  # fmt: skip
 
 
-def step_node(state: State, step: int) -> int:
-    """The graph node that step belongs to: itself, or for a copy the first node of the split it is made for."""
-    for tensor, _ in state.alloc_nodes[step:]:
-        if tensor < state.n_graph:
-            return tensor
-    return -1
-
-
 def kind_of(state: State, tensor: int) -> str:
     """The op of a tensor, or what it is when nothing computes it."""
     one = state.tensors[tensor]
