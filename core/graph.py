@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from .devices.seen import seen_in
 from .dtypes import contiguous
 from .op import EXPANDING_OPS, VIEW_OPS, Op
 from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from .devices.profile import Profile
 
 
 class Mode(str, Enum):
@@ -45,6 +51,9 @@ class BufferType(msgspec.Struct, frozen=True):
         max_size: largest single buffer in bytes; None for endless.
         pad_quant: quantised rows are padded to a multiple of this many elements; 0 for none.
         op_extra: scratch bytes behind the result of an op.
+        profile: key of the device profile whose default buffer type it is, "" for none; its kernels may ask for
+            scratch as well.
+        limits: what is overridden about that profile.
     """
 
     name: str
@@ -53,15 +62,52 @@ class BufferType(msgspec.Struct, frozen=True):
     max_size: int | None = None
     pad_quant: int = 0
     op_extra: dict[Op, int] = {}
+    profile: str = ""
+    limits: dict[str, int] = {}
 
-    def alloc_size(self, tensor: Tensor) -> int:
-        """Bytes the tensor takes in such a buffer (ggml_backend_buft_get_alloc_size); -1 where ggml asserts."""
+    @classmethod
+    def of(cls, profile: Profile, name: str) -> BufferType:
+        """The default buffer type of a device that follows the profile."""
+        return cls(
+            name,
+            profile.host,
+            profile.align,
+            profile.max_size,
+            profile.pad_quant,
+            profile=profile.name,
+            limits=dict(profile.changed),
+        )
+
+    @property
+    def plain(self) -> bool:
+        """It never asks for more bytes than a tensor has."""
+        return not (self.pad_quant or self.op_extra or (self.profile and self.device.extra))
+
+    @property
+    def device(self) -> Profile:
+        """The profile, limits overridden; only where `profile` is set."""
+        return _profile(self.profile, self.limits)
+
+    def alloc_size(self, number: int, tensors: Sequence[Tensor], src: Sequence[int]) -> int:
+        """Bytes the tensor takes in such a buffer (ggml_backend_buft_get_alloc_size); -1 where ggml asserts.
+
+        Args:
+            number: id of what is to be placed.
+            tensors: those of its run, by id.
+            src: ids of its sources as they are now.
+
+        Raises:
+            MissingSource: the scratch of a profile's kernel depends on a source that is not there.
+        """
+        tensor = tensors[number]
         size = tensor.nbytes
         dtype = tensor.dtype
         if self.pad_quant and dtype.quantized and tensor.ne[0] % self.pad_quant:
             missing = self.pad_quant - tensor.ne[0] % self.pad_quant
             size += contiguous(dtype, (missing, 1, 1, 1))[1]
         extra = self.op_extra.get(tensor.op, 0)
+        if self.profile and tensor.op in self.device.extra:
+            extra += self.device.scratch(seen_in(tensors, number, src, ()))
         if extra and not dtype.quantized and tensor.op not in _MAY_EXPAND:
             return -1
         return size + extra
@@ -86,6 +132,8 @@ class Backend(msgspec.Struct, frozen=True):
         offload_min_batch: smallest batch (rows, as ggml-cuda counts them) it takes over.
         is_async: it queues work, so synchronizing it means something.
         has_events: it can record events (used with pipeline copies only).
+        profile: key of `core.devices.DEVICES` whose rules it follows beside the lists above, "" for none.
+        limits: what is overridden about that profile.
     """
 
     name: str
@@ -100,6 +148,13 @@ class Backend(msgspec.Struct, frozen=True):
     offload_min_batch: int = 0
     is_async: bool = False
     has_events: bool = False
+    profile: str = ""
+    limits: dict[str, int] = {}
+
+    @property
+    def device(self) -> Profile:
+        """The profile, limits overridden; only where `profile` is set."""
+        return _profile(self.profile, self.limits)
 
 
 class Config(msgspec.Struct, frozen=True):
@@ -155,3 +210,9 @@ class Problem(msgspec.Struct, frozen=True):
     requests: tuple[Request, ...]
     about: str = ""
     meta: dict[str, object] = {}
+
+
+def _profile(name: str, limits: dict[str, int]) -> Profile:
+    from .devices.known import profile_with  # all rules of all devices: most graph files name none
+
+    return profile_with(name, tuple(sorted(limits.items())))

@@ -120,7 +120,7 @@ UNARY_OPS = (
 )  # fmt: skip
 """enum ggml_unary_op: which one an op UNARY is stands in its first op_params word."""
 
-GLU_OPS = ("REGLU", "GEGLU", "SWIGLU", "SWIGLU_OAI", "GEGLU_ERF", "GEGLU_QUICK")
+GLU_OPS = ("REGLU", "GEGLU", "SWIGLU", "SWIGLU_OAI", "GEGLU_ERF", "GEGLU_QUICK", "SWIGLU_CLAMP")
 """enum ggml_glu_op, likewise for op GLU."""
 
 VIEW_OPS = frozenset({Op.VIEW, Op.RESHAPE, Op.PERMUTE, Op.TRANSPOSE})

@@ -111,7 +111,7 @@ class Gallocr:
             return None
         if slot is None:
             return -1, columns.nbytes[tensor]
-        needed = alloc_size(self.bufts[slot[0]], columns.tensors[tensor])
+        needed = alloc_size(self.bufts[slot[0]], columns, tensor)
         return (slot[3], needed) if needed > slot[3] else None
 
     def place(self, columns: Columns, nodes: Sequence[int], leafs: Sequence[int], record: Record) -> dict[int, Slot]:
@@ -147,7 +147,7 @@ class Gallocr:
         if slot is None:
             raise GgmlAbort("ggml-alloc.c: galloc->buffers[-1] is read: the leaf had no place in the plan in force")
         buffer, chunk, offset, _ = slot
-        size = alloc_size(self.bufts[buffer], columns.tensors[tensor])
+        size = alloc_size(self.bufts[buffer], columns, tensor)
         real = self.real[buffer] or ()
         if chunk >= len(real):  # a chunk of 0 bytes came after the buffers were made: that makes no new one
             raise GgmlAbort("ggml-backend.cpp: GGML_ASSERT(buffer) failed")

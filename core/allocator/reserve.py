@@ -52,7 +52,7 @@ class Reservation:
         self.bufts = bufts
         self.blocks = blocks
         self.record = record
-        self.plain = [not buft.pad_quant and not buft.op_extra for buft in bufts]
+        self.plain = [buft.plain for buft in bufts]
         self.children = [0] * count
         self.views = [0] * count
         self.address: list[tuple[int, int, int] | None] = [None] * count
@@ -98,12 +98,12 @@ class Reservation:
 
     def slots(self) -> list[Slot | None]:
         """Per tensor id its recorded place; None for views, external tensors and tensors outside the graph."""
-        tensors, bufts, plain = self.columns.tensors, self.bufts, self.plain
+        bufts, plain = self.bufts, self.plain
         nbytes = self.columns.nbytes
         return [
             None
             if place is None
-            else (*place, nbytes[tensor] if plain[place[0]] else alloc_size(bufts[place[0]], tensors[tensor]))
+            else (*place, nbytes[tensor] if plain[place[0]] else alloc_size(bufts[place[0]], self.columns, tensor))
             for tensor, place in enumerate(self.address)
         ]
 
@@ -196,8 +196,8 @@ class Reservation:
         self.record(Reuse(child, parent, buffer, chunk, offset))
         if self.plain[buffer]:
             return  # equal layouts take equal bytes
-        buft, tensors = self.bufts[buffer], self.columns.tensors
-        if alloc_size(buft, tensors[parent]) < alloc_size(buft, tensors[child]):
+        buft = self.bufts[buffer]
+        if alloc_size(buft, self.columns, parent) < alloc_size(buft, self.columns, child):
             raise GgmlAbort("ggml-alloc.c: GGML_ASSERT(parent_size >= node_size) failed")
         kept = self._rounded(child, buffer)
         extra = self._rounded(parent, buffer) - kept
@@ -237,4 +237,4 @@ class Reservation:
         align = self.blocks[buffer].align
         if self.plain[buffer]:
             return -(-self.columns.nbytes[tensor] // align) * align
-        return -(-alloc_size(self.bufts[buffer], self.columns.tensors[tensor]) // align) * align
+        return -(-alloc_size(self.bufts[buffer], self.columns, tensor) // align) * align

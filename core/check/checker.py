@@ -72,9 +72,13 @@ def _places(state: State) -> dict[int, tuple[int, int, int, int]]:
     if state.places:
         return {t: (p.buffer, p.chunk, p.offset, p.size) for t, p in state.places.items()}
     return {
-        t: (life.buffer, life.chunk, life.offset, state.buffers[life.buffer].buft.alloc_size(state.tensors[t]))
-        for t, life in state.lifetimes.items()
+        t: (life.buffer, life.chunk, life.offset, _needs(state, t, life.buffer)) for t, life in state.lifetimes.items()
     }
+
+
+def _needs(state: State, tensor: int, buffer: int) -> int:
+    """Unrounded bytes of the tensor in that buffer."""
+    return state.buffers[buffer].buft.alloc_size(tensor, state.tensors, state.src[tensor])
 
 
 def _planned_parents(state: State) -> dict[int, int]:

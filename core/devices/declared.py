@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from ..graph import Backend
 from ..op import VIEW_OPS, Op
 from ..tensor import Tensor
+from .batches import batch_size
 
 _ALWAYS = VIEW_OPS | {Op.NONE}
 
@@ -36,17 +37,6 @@ def why_unsupported(backend: Backend, tensor: Tensor, sources: Sequence[Tensor])
         if (op, name) in backend.op_types_except:
             return f"{backend.name} does not support {op} with type {name} ({where})"
     return ""
-
-
-def batch_size(tensor: Tensor) -> int:
-    """Rows that an op works on, as ggml-cuda's offload rule counts them (get_op_batch_size)."""
-    if tensor.op is Op.GET_ROWS:
-        return 0
-    if tensor.op is Op.MUL_MAT:
-        return tensor.ne[1]
-    if tensor.op in (Op.MUL_MAT_ID, Op.ROPE, Op.ROPE_BACK):
-        return tensor.ne[2]
-    return tensor.n_rows
 
 
 def why_not_offloaded(backend: Backend, tensor: Tensor) -> str:

@@ -79,7 +79,7 @@ def _peak(state: State) -> Sentence | None:
     size = life.size if life is not None else tensor.nbytes
     at = state.alloc_nodes[top.peak_step][0] if state.alloc_nodes else owner
     what = f"{tensor.dtype.name} {shape_text(tensor.ne)}"
-    scratch = state.buffers[top.buffer].buft.alloc_size(tensor) - tensor.nbytes
+    scratch = state.buffers[top.buffer].buft.alloc_size(owner, state.tensors, state.src[owner]) - tensor.nbytes
     if scratch > 0:
         what += f" and {bytes_text(scratch)} behind it that the buffer type asks for"
     kind = "result" if tensor.op is not Op.NONE else "copy" if owner >= state.n_graph else "tensor"

@@ -184,7 +184,7 @@ class _Teller:
         buft = state.buffers[life.buffer].buft.name
         chunk = f" chunk {life.chunk}" if len(state.buffers[life.buffer].chunks) > 1 else ""
         last = life.dies if life.child >= 0 else life.dies - 1  # the child that takes over still reads it
-        asked = state.buffers[life.buffer].buft.alloc_size(tensor)
+        asked = state.buffers[life.buffer].buft.alloc_size(self.id, state.tensors, state.src[self.id])
         extra = (
             f", {asked - tensor.nbytes:,} of them behind the tensor, as the buffer type asks"
             if asked > tensor.nbytes

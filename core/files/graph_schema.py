@@ -14,14 +14,16 @@ Reference = str | int
 
 
 class BuftDoc(msgspec.Struct, forbid_unknown_fields=True):
-    """A buffer type that no backend owns."""
+    """A buffer type that no backend owns; with a profile, that of such a device."""
 
     name: str
-    host: bool = False
-    align: int = 32
+    host: bool | None = None
+    align: int | None = None
     max_size: int | None = None
-    pad_quant: int = 0
+    pad_quant: int | None = None
     op_extra: dict[Op, int] = {}
+    profile: str = ""
+    limits: dict[str, int] = {}
 
 
 class BackendDoc(msgspec.Struct, forbid_unknown_fields=True):
@@ -29,19 +31,21 @@ class BackendDoc(msgspec.Struct, forbid_unknown_fields=True):
 
     name: str
     type: Literal["cpu", "gpu", "igpu", "accel"] | None = None
+    profile: str = ""
+    limits: dict[str, int] = {}
     buft: str | None = None
-    align: int = 32
+    align: int | None = None
     max_size: int | None = None
     host: bool | None = None
-    pad_quant: int = 0
+    pad_quant: int | None = None
     op_extra: dict[Op, int] = {}
     supports_buft: list[str] | None = None
     ops: list[Op] | None = None
     ops_except: list[Op] = []
     types_except: list[str] = []
     op_types_except: list[tuple[Op, str]] = []
-    offload: list[Op] | str = []
-    offload_min_batch: int = 0
+    offload: list[Op] | str | None = None
+    offload_min_batch: int | None = None
     is_async: bool | None = msgspec.field(default=None, name="async")
     events: bool | None = None
 

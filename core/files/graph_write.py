@@ -83,7 +83,12 @@ def _buft(buft: BufferType) -> dict[str, Any]:
         doc["pad_quant"] = buft.pad_quant
     if buft.op_extra:
         doc["op_extra"] = buft.op_extra
+    doc.update(_profile(buft))
     return doc
+
+
+def _profile(one: BufferType | Backend) -> dict[str, Any]:
+    return {key: value for key, value in (("profile", one.profile), ("limits", one.limits)) if value}
 
 
 def _backend(problem: Problem, backend: Backend) -> dict[str, Any]:
@@ -95,6 +100,7 @@ def _backend(problem: Problem, backend: Backend) -> dict[str, Any]:
         "async": backend.is_async,
         "events": backend.has_events,
     }
+    doc.update(_profile(backend))
     if backend.ops is not None:
         doc["ops"] = sorted(backend.ops)
     for key, values in (("ops_except", backend.ops_except), ("types_except", backend.types_except)):
@@ -102,7 +108,7 @@ def _backend(problem: Problem, backend: Backend) -> dict[str, Any]:
             doc[key] = sorted(values)
     if backend.op_types_except:
         doc["op_types_except"] = sorted(backend.op_types_except)
-    if backend.offload is None or backend.offload:
+    if backend.offload is None or backend.offload or backend.profile:
         doc["offload"] = "*" if backend.offload is None else sorted(backend.offload)
     if backend.offload_min_batch:
         doc["offload_min_batch"] = backend.offload_min_batch

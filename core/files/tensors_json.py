@@ -55,7 +55,7 @@ class Tensors:
             sources.append(src)
             bases.append(-1 if plain else self._base(i, doc, src))
         built: list[Tensor | None] = [None] * len(self.docs)
-        for i in self._order(sources, bases):
+        for i in self._order([self._before(i, src) for i, src in enumerate(sources)], bases):
             built[i] = self._tensor(i, sources[i], bases[i], built)
         return tuple(tensor for tensor in built if tensor is not None)
 
@@ -89,6 +89,12 @@ class Tensors:
         if doc.view_offs:
             raise InputError(f"{self._at(i)}: view_offs without view_src")
         return -1
+
+    def _before(self, i: int, src: tuple[int, ...]) -> tuple[int, ...]:
+        """The sources that must come first: ggml_cast makes a CPY whose second source is the CPY itself."""
+        if i in src and self.docs[i].op is Op.CPY and src.index(i) > 0:
+            return tuple(s for s in src if s != i)
+        return src
 
     def _order(self, sources: list[tuple[int, ...]], bases: list[int]) -> list[int] | range:
         """Ids with sources and view bases first.

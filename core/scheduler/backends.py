@@ -8,6 +8,7 @@ from ..columns import Columns, Record
 from ..devices.declared import supports_everything, why_not_offloaded, why_unsupported
 from ..events import Decline, Refuse
 from ..graph import Backend, BufferType
+from .profiled import Profiled
 
 
 class Backends:
@@ -25,7 +26,9 @@ class Backends:
         self.last = self.count - 1
         self.default_buft = [backend.buft for backend in backends]
         self.reads = [bytearray(i in b.supports_buft for i in range(len(bufts))) for b in backends]
-        self.everything = [supports_everything(backend) for backend in backends]
+        self.declared = [not supports_everything(backend) for backend in backends]
+        self.profiled = [Profiled(b, bufts, columns.tensors) if b.profile else None for b in backends]
+        self.everything = [not (a or b) for a, b in zip(self.declared, self.profiled, strict=True)]
         self.no_refusals = all(self.everything)
         self.first_reader = [
             next((b for b, reads in enumerate(self.reads) if reads[buft]), -1) for buft in range(len(bufts))
@@ -38,17 +41,28 @@ class Backends:
             return True
         answer = self.known[backend].get(tensor)
         if answer is None:
-            tensors = self.columns.tensors
-            sources = [tensors[s] for s in tensors[tensor].src if s >= 0]
-            reason = why_unsupported(self.backends[backend], tensors[tensor], sources)
+            reason = self._why_unsupported(backend, tensor)
             answer = self.known[backend][tensor] = not reason
             if reason:
                 self.record(Refuse(tensor, backend, reason))
         return answer
 
+    def _why_unsupported(self, backend: int, tensor: int) -> str:
+        if self.declared[backend]:
+            tensors = self.columns.tensors
+            sources = [tensors[s] for s in tensors[tensor].src if s >= 0]
+            reason = why_unsupported(self.backends[backend], tensors[tensor], sources)
+            if reason:
+                return reason
+        profiled = self.profiled[backend]
+        return profiled.why_unsupported(tensor) if profiled else ""
+
     def wants(self, backend: int, tensor: int) -> bool:
         """ggml_backend_offload_op."""
         reason = why_not_offloaded(self.backends[backend], self.columns.tensors[tensor])
+        profiled = self.profiled[backend]
+        if not reason and profiled:
+            reason = profiled.why_not_offloaded(tensor)
         if reason:
             self.record(Decline(tensor, backend, reason))
         return not reason
