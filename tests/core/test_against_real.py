@@ -87,3 +87,19 @@ def test_the_real_one_is_asked_rightly(real: RealGgml) -> None:
     for name in asked:
         record = expected(name)
         compare(record.get("runs", [record]), real.ask(load(graph_path(name))))
+
+
+def test_a_cast_that_reads_itself(real: RealGgml) -> None:
+    """ggml_cast makes its CPY a source of itself; f32 caches with flash attention bring such nodes."""
+    document = {
+        "backends": [{"name": "GPU0", "align": 128}, {"name": "CPU"}],
+        "tensors": [
+            {"name": "x", "ne": [64, 2], "flags": ["input"]},
+            {"name": "w", "ne": [64, 64], "weight_of": "GPU0"},
+            {"name": "m", "op": "MUL_MAT", "src": ["w", "x"], "ne": [64, 2]},
+            {"name": "c", "op": "CPY", "type": "f16", "src": ["m", "c"], "ne": [64, 2]},
+            {"name": "y", "op": "SCALE", "src": ["c"], "flags": ["output"]},
+        ],
+        "outputs": ["y"],
+    }
+    compare(ours(document), real.ask(document))

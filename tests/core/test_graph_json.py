@@ -8,6 +8,7 @@ import pytest
 
 from galloscope.core.errors import InputError
 from galloscope.core.files.graph_json import parse_graph
+from galloscope.core.files.graph_write import dump_graph
 
 GOOD: dict[str, Any] = {
     "tensors": [{"name": "x", "ne": [64]}, {"name": "y", "op": "SCALE", "src": ["x"]}],
@@ -111,3 +112,14 @@ def test_a_bomb_is_stopped_at_the_limit() -> None:
 def test_members_of_a_gzip_are_joined() -> None:
     text = json.dumps(GOOD).encode()
     assert parse_graph(gzip.compress(text[:20]) + gzip.compress(text[20:])) == parse_graph(text)
+
+
+def test_a_cast_may_read_itself_and_nothing_else_may() -> None:
+    cast = {"name": "c", "op": "CPY", "type": "f16", "src": ["x", "c"], "ne": [4]}
+    text: dict[str, Any] = {"tensors": [{"name": "x", "ne": [4]}, cast], "outputs": ["c"]}
+    problem = parse_graph(json.dumps(text).encode())
+    assert problem.requests[0].graph.tensors[1].src == (0, 1)
+    assert parse_graph(dump_graph(problem)) == problem
+    for wrong in ({**cast, "op": "ADD"}, {**cast, "src": ["c", "x"]}):
+        with pytest.raises(InputError, match="a cycle: c reads c"):
+            parse_graph(json.dumps({**text, "tensors": [text["tensors"][0], wrong]}).encode())

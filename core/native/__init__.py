@@ -1,0 +1,6 @@
+"""The real llama.cpp, of one exact build, in a child process: its graphs, memory and decisions, without weights.
+
+`capture.capture` is the door. In the child process run `child`, `model`, `memory`, `dump`, `split_hook`, `devices`,
+`asking`, `log` and `library`; in the caller `capture`, `checks`, `slim`, `parent`, `convert`, `roots` and `notes`.
+`messages` is what the two say to each other, `layouts` what is known about that build.
+"""

@@ -1,0 +1,135 @@
+"""The child process: one question on standard input, messages on a pipe, then it ends.
+
+An assert of ggml kills it, not the caller. Started by `parent.ask`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from ..devices.known import DEVICES, device, device_names
+from ..errors import InputError
+from ..llama.options import GraphMode
+from . import layouts as abi
+from .asking import Asking
+from .devices import Devices
+from .dump import dump
+from .library import WrongBuild, load
+from .log import Log
+from .memory import memory, weights
+from .messages import Answer, Ask, Message, RawBuft, RawGraph, Refusal, Stage, encode
+from .model import FLASH_OFF, Model
+from .refused import Refused
+
+MEMORY_LIMIT = 2 << 30
+"""Bytes of private memory; a large model takes 100 MB."""
+PR_SET_PDEATHSIG = 1
+
+
+def main(pipe: int, parent: int) -> None:
+    """Answer the question on standard input on `pipe`; end with the process `parent`."""
+    _limit(parent)
+
+    def send(message: Message) -> None:
+        data = memoryview(encode(message))
+        while data:
+            data = data[os.write(pipe, data) :]
+
+    def fail(error: Exception) -> None:
+        """An exception in a callback: llama.cpp is in the middle of something and cannot be told."""
+        traceback.print_exception(error)
+        send(Refusal(f"a device profile failed with {type(error).__name__}: {error}"))
+        os._exit(1)
+
+    try:
+        ask = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Ask)
+        send(_answer(ask, lambda text: send(Stage(text)), fail))
+    except (Refused, WrongBuild, InputError) as error:
+        send(Refusal(str(error)))
+    except MemoryError:
+        send(Refusal(f"the capture needs more than {MEMORY_LIMIT >> 30} GiB of memory"))
+    sys.stderr.flush()
+    os._exit(0)  # llama.cpp's own cleaning up would take time and may assert
+
+
+def _limit(parent: int) -> None:
+    """No core file, bounded memory, and an end when the caller ends."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def _answer(ask: Ask, say: Callable[[str], None], fail: Callable[[Exception], None]) -> Answer:
+    library = load(Path(ask.library))
+    log, asking = Log(library), Asking(library, fail)
+    named = [device(spec) for spec in ask.options.devices]
+    profiles = [profile for profile in named if profile.type != "cpu"]
+    names = device_names(profiles)
+    accelerators = {name for name, profile in zip(names, profiles, strict=True) if profile.type == "accel"}
+    cpu = next((profile for profile in named if profile.type == "cpu"), DEVICES["cpu"])
+    devices = Devices(library, profiles, names, cpu, asking)
+    say("llama.cpp loads the model without its weights")
+    model = Model(library, ask.model, ask.options, devices, accelerators, log)
+    say("llama.cpp makes the context")
+    model.start()
+    graphs: list[RawGraph] = []
+    for mode in ask.modes:
+        say(f"llama.cpp builds the {mode.value} graph")
+        shape = model.shape(mode)
+        graph, pins = model.reserve(shape, asking)
+        graphs.append(dump(model.sched, graph, pins, shape, asking))
+    return _collect(library, model, asking, graphs, log)
+
+
+def _collect(library: ctypes.CDLL, model: Model, asking: Asking, graphs: list[RawGraph], log: Log) -> Answer:
+    sched = model.sched
+    backends = [
+        (library.ggml_backend_name(sched.backends[i]).decode(), asking.lies(sched.bufts[i]).name)
+        for i in range(sched.n_backends)
+    ]
+    n_tokens, _, n_outputs = model.shape(GraphMode.PREFILL)
+    description = ctypes.create_string_buffer(256)
+    library.llama_model_desc(model.model, description, 256)
+    return Answer(
+        graphs=graphs,
+        backends=backends,
+        bufts=[_buft(library, sched, asking, pointer) for pointer in asking.known()],
+        memory=memory(library, model.context, model.devices.allocated, log),
+        weights=weights(library, model.model),
+        desc=description.value.decode("utf-8", "replace"),
+        offloaded=log.offloaded(),
+        n_ctx=library.llama_n_ctx(model.context),
+        n_batch=library.llama_n_batch(model.context),
+        n_ubatch=library.llama_n_ubatch(model.context),
+        n_tokens=n_tokens,
+        n_outputs=n_outputs,
+        flash_off=any(sign in line for _, line in log.lines for sign in FLASH_OFF),
+        op_offload=sched.op_offload,
+        log=log.lines,
+    )
+
+
+def _buft(library: ctypes.CDLL, sched: abi.Sched, asking: Asking, pointer: int) -> RawBuft:
+    lies = asking.lies(pointer)
+    device_pointer = library.ggml_backend_buft_get_device(pointer)
+    return RawBuft(
+        name=lies.name,
+        device=library.ggml_backend_dev_name(device_pointer).decode() if device_pointer else "CPU",
+        host=lies.host,
+        align=library.ggml_backend_buft_get_alignment(pointer),
+        max_size=library.ggml_backend_buft_get_max_size(pointer),
+        users=[i for i in range(sched.n_backends) if library.ggml_backend_supports_buft(sched.backends[i], pointer)],
+    )
