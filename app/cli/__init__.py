@@ -15,8 +15,14 @@ COMMANDS = {
     "trace": "what real ggml would decide, as a decision record",
     "stats": "memory and splits per device",
     "why": "why a tensor is where it is",
+    "devices": "the kinds of devices, their limits and rules",
+    "supports": "which ops a device would refuse, and why",
+    "gguf": "what a GGUF file says about its model",
     "view": "open the page in a browser",
     "report": "a picture or page to attach to an issue",
+    "whatif": "what other options would change, a row each",
+    "weights": "where each weight of a GGUF goes, and what -ot catches",
+    "capture": "the graph of a GGUF as graph JSON",
 }
 """Each command's help line; the module of the same name holds `add_arguments` and `run`."""
 
@@ -33,12 +39,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             module = importlib.import_module(f".{name}", __name__)
             sub.description = module.__doc__
             module.add_arguments(sub)
-    args = parser.parse_args(words)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows its code
             stream.reconfigure(errors="backslashreplace")
-    module = importlib.import_module(f".{args.command}", __name__)
     try:
+        args = parser.parse_args(_joined(words))
+        module = importlib.import_module(f".{args.command}", __name__)
         return int(module.run(args) or 0)
     except GalloscopeError as error:
         print(f"galloscope: {error}", file=sys.stderr)
@@ -54,3 +60,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     except KeyboardInterrupt:
         return 130
+
+
+def _joined(words: Sequence[str]) -> list[str]:
+    """`--change "-c 8"` as one word, for argparse would take a value that starts with a dash for an option."""
+    out: list[str] = []
+    for word in words:
+        if out and out[-1] == "--change":
+            out[-1] += f"={word}"
+        else:
+            out.append(word)
+    return out

@@ -1,34 +1,127 @@
-"""What the commands share: the file argument, the run to look at, finding a tensor by name."""
+"""What the commands share: the file argument, opening it, the run to look at, finding a tensor by name."""
 
 from __future__ import annotations
 
 import argparse
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...core.errors import InputError, nearest
 from ...core.files.graph_json import read_graph
+from ...core.gguf.magic import is_gguf
 from ...core.log import Run
 from ...core.session import Session, trace
 from ...core.state import State
 from ..samples import FIRST, find_sample
+from .model_options import add_model_options, modes_of, options_of, refuse_model_options
+
+if TYPE_CHECKING:
+    from ...core.llama.open import TracedGraph, TracedModel
+    from ...core.llama.options import Options
+
+PATIENCE = 1.0
+"""Seconds until progress is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """One traced graph and, when it comes from a GGUF, the model it belongs to."""
+
+    session: Session
+    model: TracedModel | None = None
+    graph: TracedGraph | None = None
+
+    @property
+    def mode(self) -> str:
+        """prefill or decode, empty for a graph file."""
+        return self.graph.taken.mode.value if self.graph else ""
 
 
 def add_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """FILE and --run; without a FILE the commands look at the opening sample."""
+    """FILE, --run and the options of a GGUF; without a FILE the commands look at the opening sample."""
     parser.add_argument(
         "file",
         nargs=None if required else "?",
         default=None if required else str(find_sample(FIRST).path),
         metavar="FILE",
-        help="graph JSON, plain or gzip" + ("" if required else " (default: a sample)"),
+        help="GGUF, or graph JSON, plain or gzip" + ("" if required else " (default: a sample)"),
     )
     parser.add_argument(
         "--run", type=int, default=0, metavar="N", help="which run of a sequence (default 0, the first)"
     )
+    add_model_options(parser)
 
 
-def load(path: str) -> Session:
-    """Read and trace a file."""
-    return trace(read_graph(path))
+def load_all(path: str, args: argparse.Namespace) -> list[Loaded]:
+    """Read and trace a file: one graph, or the graphs of a model that `--mode` asks for.
+
+    Raises:
+        InputError: it cannot be used.
+    """
+    if not is_gguf(path):
+        refuse_model_options(args, path)
+        return [Loaded(trace(read_graph(path)))]
+    model = load_model(path, args)
+    return [Loaded(one.session, model, one) for one in model.graphs]
+
+
+def load(path: str, args: argparse.Namespace) -> Loaded:
+    """One graph of a file.
+
+    Raises:
+        InputError: it cannot be used, or it is two graphs.
+    """
+    found = load_all(path, args)
+    if len(found) > 1:
+        raise InputError("--mode both: this command shows one graph; choose --mode prefill or --mode decode")
+    return found[0]
+
+
+def load_model(path: str, args: argparse.Namespace) -> TracedModel:
+    """Open a GGUF under the options of the command."""
+    return open_model_with(path, args, options_of(args))
+
+
+def open_model_with(path: str, args: argparse.Namespace, options: Options) -> TracedModel:
+    """Open a GGUF under these options; what takes over a second is told on the error stream."""
+    from ...core.llama.open import Origin, open_model  # only for a GGUF: a graph file needs none of it
+
+    told = Teller()
+    try:
+        return open_model(
+            path,
+            Path(path).name,
+            options,
+            modes_of(args),
+            Origin(args.graphs or "auto"),
+            progress=told.say,
+        )
+    finally:
+        told.end()
+
+
+class Teller:
+    """Progress on the error stream, once the work has taken a while, when a person may be watching."""
+
+    def __init__(self) -> None:
+        """The work begins now."""
+        self.began = time.monotonic()
+        self.width = 0
+
+    def say(self, text: str) -> None:
+        """What is being done."""
+        if time.monotonic() - self.began > PATIENCE and sys.stderr is not None and sys.stderr.isatty():
+            line = f"galloscope: {text} ..."
+            print("\r" + line.ljust(self.width), end="", file=sys.stderr, flush=True)
+            self.width = len(line)
+
+    def end(self) -> None:
+        """Wipe the line."""
+        if self.width:
+            print("\r" + " " * self.width + "\r", end="", file=sys.stderr, flush=True)
 
 
 def pick_run(session: Session, number: int) -> Run:

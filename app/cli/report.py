@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
     if os.path.isdir(out) or not os.path.isdir(out.parent):
         raise InputError(f"{out}: not a place for a file")
     _kind(out)
-    session = load(args.file)
+    session = load(args.file, args).session
     state = replay(pick_run(session, args.run))
     source = printable(Path(args.file).name)
     text = _render(_kind(out), state, session.problem.about, session.problem.meta, source).encode()

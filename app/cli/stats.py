@@ -1,4 +1,7 @@
-"""Memory and splits of a graph, per device: sizes, peak, who is alive at it, in-place results, copies, causes."""
+"""Memory and splits of a graph, per device: sizes, peak, who is alive at it, in-place results, copies, causes.
+
+Of a GGUF first the model: the equal llama.cpp command, whether llama.cpp agreed, and bytes per device.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,13 @@ import msgspec
 
 from ...core.check.checker import check
 from ...core.explain.answers import answers
+from ...core.explain.cures import cures
 from ...core.explain.stats import stats
 from ...core.replay import replay
+from ...core.state import State
 from ...core.text import bytes_text
-from .inputs import add_file, load, pick_run
+from .inputs import add_file, load_all, pick_run
+from .model_text import model_numbers, model_text
 from .table import table
 
 MOST_ROWS = 12
@@ -26,18 +32,36 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the numbers."""
-    state = replay(pick_run(load(args.file), args.run))
-    numbers = stats(state)
+    """Print the numbers, of a GGUF those of each graph that --mode asks for."""
+    loaded = load_all(args.file, args)
+    states = [replay(pick_run(one.session, args.run)) for one in loaded]
+    model = loaded[0].model
     if args.json:
-        sys.stdout.buffer.write(msgspec.json.encode(numbers) + b"\n")
+        about = model_numbers(model, states) if model else None
+        for one, state in zip(loaded, states, strict=True):
+            numbers = stats(state)
+            if about is not None:
+                numbers = {"mode": one.mode, "model": about, **numbers}
+            sys.stdout.buffer.write(msgspec.json.encode(numbers) + b"\n")
         return 0
+    if model:
+        print(model_text(model, states))
+    for one, state in zip(loaded, states, strict=True):
+        if model:
+            print(f"\n{one.mode}\n")
+        _print(state)
+    return 0
+
+
+def _print(state: State) -> None:
+    numbers = stats(state)
     for sentence in answers(state, check(state)):
+        print(sentence.text)
+    for sentence in cures(state):
         print(sentence.text)
     print(f"\n{numbers['nodes']:,} nodes, {numbers['leafs']:,} leafs, {numbers['steps']:,} steps")
     for part in (_devices(numbers), _peaks(numbers), _splits(numbers), _counts(numbers)):
         print("\n" + part)
-    return 0
 
 
 def _devices(numbers: dict[str, Any]) -> str:

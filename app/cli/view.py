@@ -1,23 +1,37 @@
-"""Open the page in a browser: answers, graph, memory over time, and why each tensor is where it is."""
+"""Open the page in a browser: answers, graph, memory over time, and why each tensor is where it is.
+
+Of a GGUF only the header is read; its options can be changed in the page.
+"""
 
 from __future__ import annotations
 
 import argparse
 import logging
 import os
+import shlex
 import socket
 import sys
 import threading
 import webbrowser
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...core.errors import InputError
+from ...core.gguf.magic import is_gguf
+from ...core.llama.flags import words
 from ..samples import FIRST, samples
+from .inputs import Teller
+from .model_options import add_model_options, options_of, refuse_model_options
+
+if TYPE_CHECKING:
+    from ..sessions import SessionStore
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `galloscope view`."""
-    parser.add_argument("file", nargs="?", metavar="FILE", help="graph JSON, plain or gzip (default: a sample)")
+    parser.add_argument(
+        "file", nargs="?", metavar="FILE", help="GGUF, or graph JSON, plain or gzip (default: a sample)"
+    )
     parser.add_argument(
         "--port", type=int, default=8050, help="port to listen on (default %(default)s, 0 for any free one)"
     )
@@ -25,6 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--host", default="127.0.0.1", help="address to listen on (default %(default)s, this machine only)"
     )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
+    add_model_options(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -36,11 +51,17 @@ def run(args: argparse.Namespace) -> int:
 
     store = SessionStore()
     source = source_of(args.file)
-    store.open_source(source)
+    line = ""
+    if args.file is not None and is_gguf(args.file):
+        line = shlex.join(words(options_of(args)))
+        open_first(store, source, line)
+    else:
+        refuse_model_options(args, args.file or "the sample")
+        store.open_source(source)
     listening = listen(args.host, args.port)
     with listening:
         port = listening.getsockname()[1]
-        app = create_app(source, args.host, store)
+        app = create_app(source, args.host, store, line)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         server = make_server(args.host, port, app.server, threaded=True, fd=listening.fileno())
         address = f"http://{_shown(args.host)}:{port}"
@@ -49,6 +70,24 @@ def run(args: argparse.Namespace) -> int:
             threading.Timer(0.2, webbrowser.open, [address]).start()
         server.serve_forever()
     return 0
+
+
+def open_first(store: SessionStore, source: str, line: str) -> None:
+    """Open a model before the browser asks for it, so that what is wrong is told here.
+
+    Raises:
+        InputError: the file or an option is unusable.
+    """
+    from ..sessions import Opened
+
+    told = Teller()
+    opened = store.open_model(source, line)
+    while not isinstance(opened, Opened) and not opened.done:
+        opened = store.jobs.wait(opened.key, 1.0)
+        told.say(opened.stage)
+    told.end()
+    if not isinstance(opened, Opened) and opened.error:
+        raise InputError(opened.error)
 
 
 def source_of(file: str | None) -> str:

@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the sentences."""
-    state = replay(pick_run(load(args.file), args.run))
+    state = replay(pick_run(load(args.file, args).session, args.run))
     tensor = find_tensor(state, args.tensor)
     told = why(state, tensor)
     if args.json:

@@ -1,8 +1,11 @@
 """A tab of the page that browser tests drive."""
 
+from collections.abc import Callable
 from typing import Any
 
 from playwright.sync_api import Dialog, Page, expect
+
+from galloscope.app.sessions import SessionStore
 
 SMALL = "llama_4l-g2full-prefill-fa1-reserve"
 READY = "#page[data-state=ready]"
@@ -11,8 +14,8 @@ READY = "#page[data-state=ready]"
 class Driver:
     """A tab that remembers everything that went wrong."""
 
-    def __init__(self, page: Page, address: str) -> None:
-        self.page, self.address = page, address
+    def __init__(self, page: Page, address: str, store: SessionStore) -> None:
+        self.page, self.address, self.store = page, address, store
         self.wrong: list[str] = []
         page.on("pageerror", lambda error: self.wrong.append(f"page error: {error}"))
         page.on("console", lambda said: self.wrong.append(said.text) if said.type in ("error", "warning") else None)
@@ -57,6 +60,14 @@ class Driver:
             expect(self.page.locator(picture)).to_have_attribute("data-selected", "-1")
         expect(self.page.locator(".gs-hint")).to_be_visible()
         assert self.query("tensor") is None
+
+    def until(self, holds: Callable[[], bool]) -> None:
+        """Wait for something that is no element of the page."""
+        for _ in range(600):
+            if holds():
+                return
+            self.page.wait_for_timeout(50)
+        raise AssertionError("it never happened")
 
     def query(self, key: str) -> str | None:
         return self.run("key => new URLSearchParams(location.search).get(key)", key)  # type: ignore[no-any-return]

@@ -7,8 +7,9 @@ import pytest
 from galloscope.app.figures import devices, events, passes, selected, steps
 from galloscope.app.figures.columns import values
 from galloscope.app.figures.table import table_columns
+from galloscope.app.run_view import RunView
 from galloscope.app.samples import FIRST, samples
-from galloscope.app.sessions import RunView, SessionStore
+from galloscope.app.sessions import SessionStore
 from galloscope.core import events as ev
 from galloscope.core.explain.usage import usage
 

@@ -1,0 +1,123 @@
+"""The options of a GGUF on the command line: llama.cpp's flags, the devices, and which graphs."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from ...core.errors import InputError
+from ...core.llama.arguments import read_words
+from ...core.llama.flags import BY_NAME, FLAGS, Flag, read_value, set_value
+from ...core.llama.options import GraphMode, Options, Override
+from ...core.llama.overrides import EXPERTS
+
+MODES = {
+    "prefill": (GraphMode.PREFILL,),
+    "decode": (GraphMode.DECODE,),
+    "both": (GraphMode.PREFILL, GraphMode.DECODE),
+}
+_GIVEN = "model_options"
+
+
+def add_model_options(parser: argparse.ArgumentParser) -> None:
+    """Every flag of `core.llama.flags`, `--mode` and `--graphs`."""
+    group = parser.add_argument_group("for a GGUF, as in llama.cpp")
+    for flag in FLAGS:
+        kind: dict[str, Any] = {"nargs": 0} if flag.switch is not None else {"metavar": flag.metavar}
+        group.add_argument(*flag.names, dest=flag.field, help=flag.help, action=_Given, default=None, flag=flag, **kind)
+    group.add_argument(
+        "-cmoe", "--cpu-moe", dest=_GIVEN, nargs=0, action=_CpuMoe, help="all experts stay on the CPU", default=None
+    )
+    group.add_argument("--mode", choices=list(MODES), default=None, help="which graphs (default prefill)")
+    group.add_argument(
+        "--graphs",
+        choices=("auto", "llama.cpp", "builder"),
+        default=None,
+        help="who makes the graphs: the real llama.cpp of the extra 'native', or galloscope's own builders "
+        "(default: llama.cpp where it is installed)",
+    )
+
+
+def options_of(args: argparse.Namespace) -> Options:
+    """The options that were given."""
+    return Options(**getattr(args, _GIVEN, None) or {})
+
+
+def with_change(options: Options, text: str) -> Options:
+    """The options with those of a line laid over them; devices and overrides that the line names replace the old ones.
+
+    Raises:
+        InputError: the line is no options.
+    """
+    try:
+        parts = shlex.split(text)
+    except ValueError as error:
+        raise InputError(f"--change {text}: {str(error).lower()}; look at its quotes") from None
+    changed = read_words(parts)
+    named = {flag.field for word in parts if (flag := BY_NAME.get(word.partition("=")[0]))}
+    named |= {"overrides"} if changed.overrides else set()
+    return msgspec.structs.replace(options, **{field: getattr(changed, field) for field in named})
+
+
+def modes_of(args: argparse.Namespace) -> tuple[GraphMode, ...]:
+    """The graphs that were asked for."""
+    return MODES[args.mode or "prefill"]
+
+
+def refuse_model_options(args: argparse.Namespace, path: str) -> None:
+    """A graph file is what it is: options of a model would do nothing.
+
+    Raises:
+        InputError: one was given.
+    """
+    given = [*(getattr(args, _GIVEN, None) or ()), *(name for name in ("mode", "graphs") if getattr(args, name))]
+    if given:
+        flag = next((flag.names[0] for flag in FLAGS if flag.field == given[0]), f"--{given[0]}")
+        raise InputError(f"{path}: {flag} belongs to GGUF files, and this is a graph whose options are decided")
+
+
+class _Given(argparse.Action):
+    """Reads a value by its flag and keeps it beside the others, so that what was not given stays a default."""
+
+    def __init__(self, *args: Any, flag: Flag, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.flag = flag
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        given = _given(namespace)
+        name = option_string or self.flag.names[0]
+        if self.flag.switch is not None:
+            given[self.flag.field] = self.flag.switch
+        else:
+            set_value(given, self.flag, read_value(self.flag, name, str(values)), name)
+
+
+class _CpuMoe(argparse.Action):
+    """`--cpu-moe` is one more override."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        flag = next(one for one in FLAGS if one.field == "overrides")
+        set_value(_given(namespace), flag, (Override(EXPERTS, "CPU"),), option_string or "--cpu-moe")
+
+
+def _given(namespace: argparse.Namespace) -> dict[str, Any]:
+    if getattr(namespace, _GIVEN, None) is None:
+        setattr(namespace, _GIVEN, {})
+    found: dict[str, Any] = getattr(namespace, _GIVEN)
+    return found
