@@ -12,11 +12,12 @@ from .views import VIEWS
 from .views.parts import data
 
 
-def layout(first: str) -> Component:
-    """The skeleton, empty; `assets/page.js` opens what the address says, else `first`."""
+def layout(first: str, options: str = "") -> Component:
+    """The skeleton, empty; `assets/page.js` opens what the address says, else `first` under its options."""
     view = {name: module.layout() for name, module in VIEWS.items() if name != "table"}
     page = html.Main(
         [
+            html.Div(id="changes", className="gs-changes", hidden=True, role="status"),
             html.Div([view["answers"], view["devices"]], className="gs-head"),
             html.Div([view["color"], view["passes"]], className="gs-controls"),
             html.Div(
@@ -32,7 +33,7 @@ def layout(first: str) -> Component:
         ],
         className="gs-page",
         id="page",
-        **data(data_state="loading", data_first=first),
+        **data(data_state="loading", data_first=first, data_first_options=options),
     )
     shell: Component = dmc.MantineProvider(
         [
@@ -40,10 +41,11 @@ def layout(first: str) -> Component:
             dcc.Store(id=ids.SELECTION),
             view["header"],
             html.Div(id="progress", className="gs-progress", hidden=True, role="progressbar"),
+            _waiting(),
             html.Div(id="notice", className="gs-notice", hidden=True, role="status"),
-            page,
+            html.Div([view["params"], page], className="gs-body"),
             html.Div(id="trouble", className="gs-trouble", hidden=True, role="alert"),
-            html.Div(id="drop", className="gs-drop", hidden=True, children="Drop a graph JSON to open it"),
+            html.Div(id="drop", className="gs-drop", hidden=True, children="Drop a GGUF or a graph JSON to open it"),
             view["open"],
             view["help"],
         ],
@@ -51,6 +53,21 @@ def layout(first: str) -> Component:
         defaultColorScheme="auto",
     )
     return shell
+
+
+def _waiting() -> Component:
+    """What is being done, for how long, and a way out; `assets/page_progress.js` fills it."""
+    return html.Div(
+        [
+            html.Span(id="waiting-text", className="gs-waiting-text"),
+            html.Span(id="waiting-time", className="gs-muted gs-number"),
+            html.Button("Cancel", type="button", className="gs-switch", **data(data_action="cancel")),
+        ],
+        id="waiting",
+        className="gs-waiting",
+        hidden=True,
+        role="status",
+    )
 
 
 def _divider(name: str, orientation: str) -> Component:

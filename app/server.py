@@ -5,14 +5,21 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import dash
 from flask import Flask, Response, jsonify, request
 
-from ..core.errors import GalloscopeError
+from ..core.errors import GalloscopeError, InputError
 from ..core.files.reading import MAX_BYTES
+from ..core.gguf.read import NeedMoreBytes
+from ..core.llama.arguments import read_command
 from . import ids, pages, security, views
-from .sessions import Opened, SessionGone, SessionStore
+from .figures.matches import pattern_matches
+from .figures.model import model_facts
+from .jobs import Job
+from .model_open import MAX_HEADER
+from .sessions import Opened, SessionGone, SessionStore, is_model_source
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
 ICON = (
@@ -38,13 +45,14 @@ INDEX = """<!DOCTYPE html>
 </html>"""
 
 
-def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None = None) -> dash.Dash:
+def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None = None, options: str = "") -> dash.Dash:
     """The app, not yet serving; `first` is the source that opens when the address names none.
 
     Args:
         first: `sample:NAME` or `path:FILE`.
         host: the address it will be bound to; requests that name another are refused.
         store: where traced files are kept.
+        options: of `first`, when it is a GGUF: a line such as `-c 8192 --device cuda:24GiB`.
     """
     kept = SessionStore() if store is None else store
     app = dash.Dash(
@@ -57,7 +65,7 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
         on_error=_gone,
         add_log_handler=False,
     )
-    app.layout = pages.layout(first)
+    app.layout = pages.layout(first, options)
     for view in views.VIEWS.values():
         view.register(app, kept)
     _routes(app.server, kept)
@@ -66,6 +74,8 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
     return app
 
 
+JOB_WAIT = 1.0
+"""Seconds a question about a job waits for news."""
 MOST_ASKED = 64 << 10
 """Largest request to open something by name (bytes)."""
 
@@ -84,13 +94,45 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
     @server.post("/open")
     def open_source() -> Response:
-        asked = request.get_json(silent=True) if (request.content_length or 0) <= MOST_ASKED else None
-        return _opened(lambda: store.open_source(str(asked.get("source", "")) if isinstance(asked, dict) else ""))
+        asked = _asked()
+        source, line = str(asked.get("source", "")), str(asked.get("options", ""))
+        return _told(lambda: _open(store, source, line))
+
+    @server.post("/open/gguf")
+    def send_header() -> Response:
+        """Takes the first bytes of a GGUF; answers with its source, or how many bytes are needed at least."""
+        request.max_content_length = MAX_HEADER
+        name = _name("uploaded.gguf")
+
+        def take() -> dict[str, Any]:
+            try:
+                return {"source": store.headers.add(request.get_data(cache=False), name)}
+            except NeedMoreBytes as short:
+                if short.needed > MAX_HEADER:
+                    raise InputError(f"{name}: its header is larger than {MAX_HEADER >> 20} MiB, none is") from None
+                return {"need": short.needed}
+
+        return _told(take)
+
+    @server.post("/open/matches")
+    def matches() -> Response:
+        """Which weights each `-ot` pattern catches, while they are being typed."""
+        asked = _asked()
+        return _told(lambda: pattern_matches(store.get(str(asked.get("session", ""))).model, asked.get("overrides")))
+
+    @server.get("/job/<key>")
+    def job(key: str) -> Response:
+        return _told(lambda: _job(store, store.jobs.wait(key, JOB_WAIT)))
+
+    @server.post("/open/cancel/<key>")
+    def cancel(key: str) -> Response:
+        store.jobs.cancel(key)
+        return jsonify({})
 
     @server.post("/open/upload")
     def upload() -> Response:
-        title = request.args.get("name", "uploaded file")[:200]
-        return _opened(lambda: store.open_bytes(request.get_data(cache=False), title, title))
+        title = _name("uploaded file")
+        return _told(lambda: _opened(store.open_bytes(request.get_data(cache=False), title, title)))
 
     @server.get("/scene/<session>/<int:run>.json")
     def scene(session: str, run: int) -> Response:
@@ -101,23 +143,58 @@ def _routes(server: Flask, store: SessionStore) -> None:
         return _packed(lambda: store.view(session, run).table)
 
 
-def _opened(make: Callable[[], Opened]) -> Response:
-    """What the page needs to know about an opened file, or the sentence why not: that is an answer too."""
+def _asked() -> dict[str, Any]:
+    """The JSON of a small request; of anything else nothing."""
+    request.max_content_length = MOST_ASKED
+    asked = request.get_json(silent=True)
+    return asked if isinstance(asked, dict) else {}
+
+
+def _name(usual: str) -> str:
+    """What a file that was sent is called."""
+    return request.args.get("name", usual)[:200]
+
+
+def _told(make: Callable[[], dict[str, Any]]) -> Response:
+    """An answer, or the sentence why there is none: that is an answer too."""
     try:
-        opened = make()
+        return jsonify(make())
     except GalloscopeError as error:
         return jsonify({"error": str(error)})
-    problem = opened.session.problem
-    return jsonify(
-        {
-            "session": opened.key,
-            "title": opened.title,
-            "about": problem.about,
-            "meta": {str(key): str(value) for key, value in problem.meta.items()},
-            "runs": [{"abort": run.run.abort or ""} for run in opened.runs],
-            "asked": len(problem.requests),
-        }
-    )
+
+
+def _open(store: SessionStore, source: str, line: str) -> dict[str, Any]:
+    if not is_model_source(source):
+        return _opened(store.open_source(source))
+    skipped = read_command(line)[1]
+    found = store.open_model(source, line)
+    told = _job(store, found) if isinstance(found, Job) else _opened(found)
+    return told if "error" in told else {**told, "skipped": skipped}
+
+
+def _job(store: SessionStore, job: Job) -> dict[str, Any]:
+    """How far it is, or what came out of it."""
+    if not job.done:
+        return {"job": job.key, "stage": job.stage, "seconds": round(job.seconds, 1)}
+    return {"error": job.error} if job.error else _opened(store.get(job.result))
+
+
+def _opened(opened: Opened) -> dict[str, Any]:
+    """What the page needs to know about an opened file."""
+    problem = opened.sessions[0].problem
+    model = opened.model
+    return {
+        "session": opened.key,
+        "title": opened.title,
+        "about": problem.about,
+        "meta": {str(key): str(value) for key, value in problem.meta.items()},
+        "runs": [
+            {"abort": view.run.abort or "", "label": view.label, "totals": view.totals if model else None}
+            for view in opened.runs
+        ],
+        "asked": sum(len(one.problem.requests) for one in opened.sessions),
+        "model": None if model is None else model_facts(model, opened.line),
+    }
 
 
 def _packed(make: Callable[[], bytes]) -> Response:

@@ -1,125 +1,65 @@
-"""Traced files on the server: an id for each, the last few kept, and everything derived from a run computed once."""
+"""Traced files on the server: an id for each, and the last few kept."""
 
 from __future__ import annotations
 
-import gzip
 import hashlib
+import os
 import stat
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
 from threading import RLock
-from typing import Any, TypeVar
 
 import msgspec
 
-from ..core.check.checker import Violation, check
 from ..core.errors import GalloscopeError, InputError
-from ..core.explain.answers import answers
-from ..core.explain.sentence import Sentence
-from ..core.explain.stats import stats
 from ..core.files.graph_json import parse_graph
 from ..core.files.reading import read_bytes
-from ..core.log import Run
-from ..core.replay import replay
+from ..core.gguf.magic import is_gguf
+from ..core.llama.open import TracedModel
 from ..core.session import Session, trace
-from ..core.state import State
-from .figures.causes import cause_codes, cause_titles
-from .figures.dag import dag_data
-from .figures.passes import pass_colors, passes_data
-from .figures.scene import scene_of
-from .figures.steps import step_ticks
-from .figures.table import table_columns
+from .jobs import Job, Jobs
+from .model_open import Headers, model_key, normal_line, open_for_page
+from .run_view import RunView
 from .samples import find_sample
 
 MOST_SESSIONS = 8
-_T = TypeVar("_T")
 
 
 class SessionGone(GalloscopeError):
     """The page asks about a file that the server has let go of."""
 
 
-class RunView:
-    """One run of an opened file, with what the page asks of it; each thing is computed at the first asking."""
-
-    def __init__(self, run: Run, look: str) -> None:
-        """Nothing is computed yet; `look` says what there is to see, for a sample."""
-        self.run = run
-        self.look = look
-        self._known: dict[str, Any] = {}
-        self._lock = RLock()
-
-    def _once(self, key: str, make: Callable[[], _T]) -> _T:
-        with self._lock:
-            if key not in self._known:
-                self._known[key] = make()
-            value: _T = self._known[key]
-            return value
-
-    @property
-    def state(self) -> State:
-        """The replayed log."""
-        return self._once("state", lambda: replay(self.run))
-
-    @property
-    def violations(self) -> list[Violation]:
-        """What the checker says about the plan."""
-        return self._once("violations", lambda: check(self.state))
-
-    @property
-    def answers(self) -> list[Sentence]:
-        """The opening sentences."""
-        return self._once("answers", lambda: answers(self.state, self.violations))
-
-    @property
-    def stats(self) -> dict[str, Any]:
-        """The numbers of the run."""
-        return self._once("stats", lambda: stats(self.state))
-
-    @property
-    def ids(self) -> dict[str, int]:
-        """Tensor ids by name, so that a name in a sentence can be a link."""
-        return self._once("ids", lambda: {name: i for i, name in enumerate(self.state.names)})
-
-    @property
-    def ticks(self) -> list[tuple[int, int]]:
-        """Per step the range of events that decided about it."""
-        return self._once("ticks", lambda: step_ticks(self.run, self.state))
-
-    @property
-    def scene(self) -> bytes:
-        """The gzipped scene: what the pictures need."""
-        return self._once("scene", lambda: _packed(self._scene()))
-
-    @property
-    def table(self) -> bytes:
-        """The gzipped columns of the table that the scene does not have."""
-        return self._once("table", lambda: _packed(table_columns(self.state)))
-
-    def _scene(self) -> dict[str, Any]:
-        scene = scene_of(self.state)
-        scene["colors"]["pass"] = pass_colors(self.state)
-        for entry, codes in zip(scene["colors"]["cause"]["palette"], cause_codes(), strict=True):
-            entry["codes"] = codes
-        return {
-            **scene,
-            "dag": dag_data(self.state),
-            "passes": passes_data(self.run, self.state),
-            "causes": cause_titles(),
-            "step_tick": [first for first, _ in self.ticks],
-        }
-
-
 class Opened:
-    """A traced file: its id is made from its bytes, so the same file is the same session after a reload."""
+    """A traced file: its id is made from its bytes and options, so the same question is the same session.
 
-    def __init__(self, key: str, title: str, session: Session, look: str = "") -> None:
+    Attributes:
+        key: the id.
+        title: what the page calls it.
+        sessions: one, or one per graph of a model.
+        runs: all their runs, as the page numbers them.
+        model: of a GGUF, what was opened.
+        line: of a GGUF, the options as a line, defaults left out.
+    """
+
+    def __init__(self, key: str, title: str, sessions: Sequence[Session], look: str = "") -> None:
         """Wrap what `trace` returned."""
         self.key = key
         self.title = title
-        self.session = session
-        self.runs = [RunView(run, look) for run in session.runs]
+        self.sessions = tuple(sessions)
+        self.runs = [RunView(run, look, f"run {k}", self) for one in sessions for k, run in enumerate(one.runs)]
+        self.model: TracedModel | None = None
+        self.line = ""
+
+    @classmethod
+    def of_model(cls, key: str, model: TracedModel, line: str) -> Opened:
+        """A model: a run per graph, named by its mode."""
+        opened = cls(key, model.name, [one.session for one in model.graphs])
+        opened.model, opened.line = model, line
+        for view, graph in zip(opened.runs, model.graphs, strict=True):
+            view.label = graph.taken.mode.value
+            view.graph = graph
+        return opened
 
 
 class SessionStore:
@@ -128,6 +68,8 @@ class SessionStore:
     def __init__(self, most: int = MOST_SESSIONS) -> None:
         """Keep at most `most` files."""
         self.most = most
+        self.headers = Headers()
+        self.jobs = Jobs()
         self._kept: OrderedDict[str, Opened] = OrderedDict()
         self._lock = RLock()
 
@@ -148,6 +90,30 @@ class SessionStore:
         except SessionGone:
             raise InputError("this uploaded file is no longer on the server: choose it again") from None
 
+    def open_model(self, source: str, line: str) -> Opened | Job:
+        """Open `path:FILE` or `header:KEY` under a line of options: at once when it is known, else in the background.
+
+        Raises:
+            InputError: there is no such file or header, or the line cannot be read.
+        """
+        kind, _, rest = source.partition(":")
+        name, given = (Path(rest).name, rest) if kind == "path" else self.headers.get(rest)
+        usual = normal_line(line)
+        key = model_key(given, usual)
+        with self._lock:
+            if key in self._kept:
+                self._kept.move_to_end(key)
+                return self._kept[key]
+
+        def work(job: Job) -> str:
+            opened = Opened.of_model(key, open_for_page(given, name, usual, job.say, job.is_stopped), usual)
+            job.say("adding up")
+            for view in opened.runs:
+                _ = view.totals  # the page asks for those of every graph at once
+            return self._keep(opened).key
+
+        return self.jobs.start(work)
+
     def open_bytes(self, data: bytes, where: str, title: str, look: str = "") -> Opened:
         """Trace a file's bytes, or find the session that has done so.
 
@@ -159,9 +125,11 @@ class SessionStore:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        opened = Opened(key, title, trace(parse_graph(data, where)), look)
+        return self._keep(Opened(key, title, [trace(parse_graph(data, where))], look))
+
+    def _keep(self, opened: Opened) -> Opened:
         with self._lock:
-            self._kept[key] = opened
+            self._kept[opened.key] = opened
             while len(self._kept) > self.most:
                 self._kept.popitem(last=False)
         return opened
@@ -190,6 +158,20 @@ class SessionStore:
         return runs[run]
 
 
+def is_model_source(source: str) -> bool:
+    """Whether a source is a GGUF: a header that was sent, or a path to a file that begins like one."""
+    kind, _, rest = source.partition(":")
+    return kind == "header" or (kind == "path" and is_gguf(rest))
+
+
+def _is_regular(path: str) -> bool:
+    """Whether it can be opened without waiting for somebody, as a pipe would."""
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except (OSError, ValueError):
+        return False
+
+
 class _Graph(msgspec.Struct):
     """The one key that makes a JSON file a graph file."""
 
@@ -214,7 +196,3 @@ def read_graph_file(path: str) -> bytes:
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
         raise InputError(f"{path}: not a graph file (galloscope's graph JSON, plain or gzip)") from None
     return data
-
-
-def _packed(value: dict[str, Any]) -> bytes:
-    return gzip.compress(msgspec.json.encode(value), 6, mtime=0)

@@ -8,14 +8,17 @@
  *   page_search.js  finding tensors           page_legend.js  colours and scheduler passes
  *   page_table.js   the table's rows          page_scrub.js   the time axis
  *   page_reveal.js  evidence into view        page_notice.js  what an address asks in vain
+ *   page_params.js  a model's options         page_changes.js what they changed
+ *   page_carry.js   from graph to graph       page_progress.js waiting
+ *   page_gguf.js    a file's header           page_element.js making elements
  */
 (() => {
   const galloscope = (window.galloscope = window.galloscope || {});
   const NOTHING = { tensor: -1, split: -1, tick: -1, nodes: "", listed: "" };
   const page = (galloscope.page = {
     state: {
-      source: "", session: "", run: 0, ...NOTHING,
-      by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "",
+      source: "", options: "", session: "", run: 0, ...NOTHING,
+      by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "",
     },
     opened: null,  // what the server said about the file
     scene: null,   // of the run on the screen
@@ -118,8 +121,9 @@
     page.dag.focus(page.strip.model.tensorOfStep[found.peak_step]);
   };
 
-  /* A scene is here: show it in the pictures, then tell Dash, so that the texts change together with them. */
-  page.show = (scene, kept) => {
+  /* A scene is here: show it in the pictures, then tell Dash, so that the texts change together with them. `keep` answers what is
+   * selected and looked at, once the pictures know the scene. */
+  page.show = (scene, keep) => {
     page.scene = scene;
     page.stepOfTick = new Map();
     scene.step_tick.forEach((tick, step) => { if (tick >= 0) page.stepOfTick.set(tick, step); });
@@ -131,13 +135,15 @@
     page.search.load();
     page.table.load();
     page.scrub.load();
+    const kept = keep();
     Object.assign(state, NOTHING, { strip: "", dag: "" }, kept);
     page.legend.paint();
     tell("color", { value: page.by() });
     tell("opened", { data: { key: state.session, run: state.run } });
     page.showSelection("load");
+    for (const picture of ["strip", "dag"]) if (kept[picture]) state[picture] = kept[picture]; // showing the selection has moved them
     page.applyViews();
-    if (kept.dag) onceTold("answers", () => { state.dag = kept.dag; page.applyViews(); });
+    if (kept.dag) for (const id of ["answers", "devices"]) onceTold(id, () => { state.dag = kept.dag; page.applyViews(); });
     $("page").dataset.state = "ready";
     $("page").dataset.run = state.run;
     $("page").dataset.session = state.session;
@@ -150,7 +156,7 @@
     page.panels.applySwitches();
   };
 
-  /* The answers take room when they come, and a picture that changes its size moves its middle. */
+  /* The answers and the devices take room when they come, and a picture that changes its size moves its middle. */
   function onceTold(id, then) {
     const watching = new MutationObserver(() => { watching.disconnect(); requestAnimationFrame(() => requestAnimationFrame(then)); });
     watching.observe($(id), { childList: true });
@@ -198,6 +204,10 @@
     "dag-none": () => page.dag.expand("none"),
     "dag-fit": () => page.dag.fit(),
     "strip-fit": () => page.strip.fit(),
+    params: () => page.params.toggle(),
+    defaults: () => page.params.defaults(),
+    before: () => page.changes.back(),
+    cancel: () => page.progress.cancel(),
     "max-upper": () => page.panels.maximise(state.tab),
     "max-strip": () => page.panels.maximise("strip"),
     "max-why": () => page.panels.maximise("why"),
@@ -209,7 +219,7 @@
   function boot() {
     if (!$("strip") || !$("dag") || !window.dash_clientside?.set_props) { requestAnimationFrame(boot); return; }
     connect();
-    for (const part of ["panels", "search", "scrub", "keys", "open", "table"]) page[part].start();
+    for (const part of ["params", "panels", "search", "scrub", "keys", "open", "table"]) page[part].start();
     document.addEventListener("click", follow);
     page.url.start();
   }
@@ -218,7 +228,7 @@
   window.dash_clientside = window.dash_clientside || {};
   window.dash_clientside.galloscope = {
     chooseColor: (by) => { if (page.scene && by && by !== page.by()) page.setColor(by); return window.dash_clientside.no_update; },
-    reopen: (opened) => { if (page.scene && !opened) page.open.again(); return window.dash_clientside.no_update; },
+    reopen: (opened) => { if (page.scene && !opened && !page.progress.running) page.open.again(); return window.dash_clientside.no_update; },
     chooseRun: (run) => { if (page.scene && run !== null && Number(run) !== state.run) page.open.run(Number(run)); return window.dash_clientside.no_update; },
   };
 

@@ -4,7 +4,7 @@
   const page = window.galloscope.page;
   const { $, state } = page;
   const COLORS = ["device", "op", "layer", "cause", "size"];
-  const typing = (element) => element?.closest?.("input:not([type=radio]), textarea, select, [contenteditable]");
+  const typing = (element) => element?.closest?.("input:not([type=radio], [type=checkbox]), textarea, select, [contenteditable]");
   const dialogOpen = () => document.querySelector(".gs-dialog [role=dialog]");
 
   /* The relative that a reader most likely means: what an op computes on, not its weights. */
@@ -34,10 +34,12 @@
 
   /* Undo the last mode; false when there is none left. A selection goes as a whole, with the focus on what selected it. */
   function escape() {
-    if ($("events").classList.contains("gs-events-open")) $("events").classList.remove("gs-events-open");
+    if (page.progress.running) page.progress.cancel();
+    else if ($("events").classList.contains("gs-events-open")) $("events").classList.remove("gs-events-open");
     else if (selected()) page.clear("keys");
     else if (state.max) page.panels.maximise(state.max);
     else if (!$("trouble").hidden && page.scene) $("trouble").hidden = true;
+    else if (state.params) page.params.open(false);
     else return false;
     if (document.activeElement?.closest?.(".gs-answer, .gs-devices, .gs-passes, .gs-why")) document.activeElement.blur();
     return true;
@@ -69,6 +71,9 @@
     3: () => page.panels.maximise("table"),
     "[": () => page.walk(page.past, page.future),
     "]": () => page.walk(page.future, page.past),
+    m: () => page.params.toggle(),
+    u: () => page.changes.back(),
+    r: () => { if (page.opened.runs.length > 1) page.open.run((state.run + 1) % page.opened.runs.length); },
     "?": () => page.tell("help-dialog", { opened: true }),
   };
 
@@ -82,7 +87,7 @@
           return;
         }
         const action = event.key === "Escape" ? escape : KEYS[event.key];
-        if (!action || (!page.scene && event.key !== "?") || action() === false) return;
+        if (!action || (!page.scene && !["?", "Escape"].includes(event.key)) || action() === false) return;
         event.preventDefault();
         event.stopPropagation();
       }, true);

@@ -1,12 +1,15 @@
 "use strict";
-/* Opening files. The old picture stays until the new one is complete; what fails is told in the place where it was asked. */
+/* Opening files. The old picture stays until the new one is complete; of two openings the later one wins and the earlier one is
+ * cancelled; what fails is told in the place where it was asked. A GGUF is opened in the background: the server answers with a
+ * job, and is asked about it until it is done. */
 (() => {
   const galloscope = window.galloscope;
   const page = galloscope.page;
   const { $, tell, state } = page;
   const HEADERS = { "X-Galloscope": "1" };
-  const PATIENCE = 300; // ms until a wait is shown
-  let turn = 0;         // of two openings at once, the later one wins
+  let turn = 0;
+  let job = "";        // on the server, of the opening that is under way
+  let awaited = null;  // what an address asked about a file whose header the server let go
 
   class Told extends Error {}
 
@@ -16,39 +19,72 @@
     return body;
   }
 
-  const ask = (source) => fetch("/open", {
-    method: "POST", headers: { ...HEADERS, "Content-Type": "application/json" }, body: JSON.stringify({ source }),
-  }).then(answer);
+  const post = (where, body, kind = "application/octet-stream") => fetch(where, { method: "POST", headers: { ...HEADERS, "Content-Type": kind }, body });
+  const ask = (where, body) => post(where, JSON.stringify(body), "application/json").then(answer);
   const fetchScene = (session, run) => fetch(`/scene/${encodeURIComponent(session)}/${run}.json`).then(answer);
 
-  /* Run `work`, with a progress line when it takes long, and its error told. */
-  async function during(work) {
-    const mine = ++turn;
-    const patience = setTimeout(() => { $("progress").hidden = false; }, PATIENCE);
+  /* A job nobody waits for any more; that it cannot be told is no matter, the server forgets it by itself. */
+  const drop = (key) => { if (key) fetch(`/open/cancel/${key}`, { method: "POST", headers: HEADERS, keepalive: true }).catch(() => {}); };
+
+  function stop() {
+    turn += 1;
+    drop(job);
+    job = "";
+  }
+
+  /* Run `work`, with progress when it takes long, and its error told by `fail`. */
+  async function during(work, fail = complain) {
+    stop();
+    const mine = turn, late = () => mine !== turn;
+    const task = page.progress.begin(() => {
+      stop();
+      task.end();
+      page.params.load();
+      if (!page.scene) complain("Opening was cancelled.");
+    });
     try {
-      await work(() => mine !== turn);
+      await work(late, task);
     } catch (error) {
-      if (mine !== turn) return;
+      if (late()) return;
       if (!(error instanceof Told) && !(error instanceof TypeError)) throw error;
-      complain(error instanceof Told ? error.message : "The server does not answer: is galloscope still running?");
+      fail(error instanceof Told ? error.message : "The server does not answer: is galloscope still running?");
     } finally {
-      clearTimeout(patience);
-      if (mine === turn) $("progress").hidden = true;
+      if (!late()) job = "";
+      task.end();
     }
   }
 
-  async function load(opened, source, run, kept, late, wrong = []) {
+  /* What was opened, once it is. */
+  async function opening(source, options, late, task) {
+    const first = await ask("/open", { source, options });
+    let body = first;
+    while (body.job) {
+      if (late()) { drop(body.job); return null; }
+      job = body.job;
+      task.say(body.stage);
+      body = await fetch(`/job/${job}`).then(answer);
+    }
+    return { ...body, skipped: first.skipped || [] };
+  }
+
+  async function load(opened, { source, run = 0, kept = {}, wrong = [] }, late, task) {
     const number = Math.min(Math.max(run, 0), opened.runs.length - 1);
+    task.say("drawing");
     const scene = await fetchScene(opened.session, number);
     if (late()) return;
-    Object.assign(state, { source, session: opened.session, run: number });
+    const before = page.opened && state.source === source ? page.opened : null;
+    const carry = kept === "carry" ? page.carry.take() : null;
+    Object.assign(state, { source, options: opened.model?.line ?? "", session: opened.session, run: number });
     page.opened = opened;
+    awaited = null;
     dialog(false);
     quiet();
     describe(opened, number);
-    page.notice.say([...wrong, ...page.notice.misfits(scene, kept, state, run, opened.runs.length)]);
+    page.params.load();
+    page.changes.compare(before, opened, number);
+    page.notice.say([...wrong, ...(carry ? [] : page.notice.misfits(scene, kept, state, run, opened.runs.length))]);
     if (state.by && !Object.hasOwn(scene.colors, state.by)) state.by = "";
-    page.show(scene, fitting(scene, kept));
+    page.show(scene, () => (carry ? page.carry.give(carry) : fitting(scene, kept)));
     page.url.push();
   }
 
@@ -63,13 +99,11 @@
   }
 
   function describe(opened, run) {
-    const meta = Object.entries(opened.meta).map(([key, value]) => `${key} ${value}`);
     $("file-title").textContent = opened.title;
     document.title = `${opened.title} · galloscope`;
-    $("parameters").textContent = meta.join(" · "); // what the file says about itself stands in the why panel
-    $("parameters").title = meta.join("\n");
+    page.params.describe(opened, run);
     $("run-box").hidden = opened.asked < 2;
-    const data = opened.runs.map((one, k) => ({ value: String(k), label: one.abort ? `run ${k} ✕` : `run ${k}` }));
+    const data = opened.runs.map((one, k) => ({ value: String(k), label: one.abort ? `${one.label} ✕` : one.label }));
     tell("run", { data: opened.asked < 2 ? [] : data, value: String(run) });
   }
 
@@ -81,13 +115,18 @@
       inDialog.hidden = false;
       return;
     }
-    const box = $("trouble"), retry = document.createElement("button");
-    const title = document.createElement("strong"), words = document.createElement("p");
-    title.textContent = "This graph could not be opened";
-    words.textContent = text;
-    Object.assign(retry, { type: "button", className: "gs-button", textContent: "Open another" });
-    retry.dataset.action = "open";
-    box.replaceChildren(title, words, retry);
+    const box = $("trouble"), [title, words, buttons] = ["strong", "p", "div"].map((tag) => document.createElement(tag));
+    const button = (label, action, quietly) => {
+      const made = document.createElement("button");
+      Object.assign(made, { type: "button", className: quietly ? "gs-button gs-button-quiet" : "gs-button", textContent: label });
+      made.dataset.action = action;
+      return made;
+    };
+    title.textContent = awaited ? "Choose the file again" : "This file could not be opened";
+    words.textContent = awaited ? "The server keeps only the last few headers, and this one has gone. Its options and what was selected come back with the file." : text;
+    buttons.className = "gs-trouble-buttons";
+    buttons.append(...(awaited ? [button("Choose the file", "upload")] : []), button("Open another", "open", Boolean(awaited)));
+    box.replaceChildren(title, words, buttons);
     box.hidden = false;
     if (!page.scene) $("page").dataset.state = "error";
   }
@@ -102,32 +141,59 @@
     tell("open-dialog", { opened });
   }
 
-  function source(wanted, run = 0, kept = {}, wrong = []) {
-    return during(async (late) => load(await ask(wanted), wanted, run, kept, late, wrong));
+  /* Open a source; `wish` may have options, run, what is kept (or "carry"), what an address asked in vain. */
+  function source(wanted, wish = {}, fail = complain) {
+    const asked = { options: "", ...wish, source: wanted };
+    return during(async (late, task) => {
+      const opened = await opening(wanted, asked.options, late, task);
+      if (opened && !late()) await load(opened, { ...asked, wrong: [...(asked.wrong || []), ...skipped(opened, asked)] }, late, task);
+    }, (text) => {
+      awaited = wanted.startsWith("header:") && /choose the file again/.test(text) ? asked : null;
+      fail(text);
+    });
   }
 
+  /* Words of an address's options that mean nothing here; those of a pasted command are told beside it. */
+  const skipped = (opened, { wrong }) => (wrong ? opened.skipped.map((word) => [word, "changes neither graph nor memory"]) : []);
+
+  /* A file of the browser's machine: of a GGUF only the header is sent, a graph as it is. */
   function upload(file) {
-    return during(async (late) => {
-      const opened = await fetch(`/open/upload?name=${encodeURIComponent(file.name)}`, {
-        method: "POST", headers: { ...HEADERS, "Content-Type": "application/octet-stream" }, body: file,
-      }).then(answer);
-      await load(opened, `session:${opened.session}`, 0, {}, late);
+    return during(async (late, task) => {
+      task.say(`reading ${file.name}`);
+      if (await page.gguf.is(file)) {
+        const found = await page.gguf.header(file, post, answer, task, late);
+        if (!found || late()) return;
+        const wish = awaited?.source === found ? awaited : { source: found, options: state.options };
+        const opened = await opening(found, wish.options, late, task);
+        if (opened && !late()) await load(opened, wish, late, task);
+        return;
+      }
+      page.gguf.refuse(file);
+      const opened = await post(`/open/upload?name=${encodeURIComponent(file.name)}`, file).then(answer);
+      await load(opened, { source: `session:${opened.session}` }, late, task);
     });
   }
 
   page.open = {
-    source, upload, dialog, fitting,
-    /* Another run of the same file. */
-    run: (number) => during((late) => load(page.opened, state.source, number, {}, late)),
+    Told, ask, complain, source, upload, dialog, fitting,
+    /* Another graph or run of the same file. */
+    run: (number) => during((late, task) => load(page.opened, { source: state.source, run: number, kept: "carry" }, late, task)),
+
+    /* The same model under other options; what was looked at stays in sight. */
+    options: (line, fail) => source(state.source, { options: line, run: state.run, kept: "carry" }, fail),
 
     /* The server let the file go (it keeps a few): open it again, with everything as it was. */
-    again: () => source(state.source, state.run, { tensor: state.tensor, split: state.split, tick: state.tick, nodes: state.nodes, listed: state.listed, strip: state.strip, dag: state.dag }),
+    again: () => source(state.source, {
+      options: state.options, run: state.run,
+      kept: { tensor: state.tensor, split: state.split, tick: state.tick, nodes: state.nodes, listed: state.listed, strip: state.strip, dag: state.dag },
+    }),
 
     start() {
       const input = document.createElement("input");
-      Object.assign(input, { type: "file", id: "upload-input", accept: ".json,.gz,application/json", hidden: true });
+      Object.assign(input, { type: "file", id: "upload-input", accept: ".gguf,.json,.gz,application/json", hidden: true });
       document.body.append(input);
       input.addEventListener("change", () => { if (input.files[0]) upload(input.files[0]); input.value = ""; });
+      addEventListener("pagehide", () => drop(job));
       document.addEventListener("click", (event) => {
         const hit = event.target.closest("[data-source]");
         if (hit) source(hit.dataset.source);
@@ -136,7 +202,7 @@
         if (event.target.id !== "open-form") return;
         event.preventDefault();
         const path = $("open-path").value.trim();
-        if (path) source(`path:${path}`);
+        if (path) source(`path:${path}`, { options: state.options });
       });
       for (const kind of ["dragover", "drop", "dragleave"]) {
         document.addEventListener(kind, (event) => {

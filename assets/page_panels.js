@@ -18,6 +18,7 @@
     $("table-box").hidden = state.tab !== "table";
     for (const tab of document.querySelectorAll("[data-tab]:not(main)")) tab.setAttribute("aria-selected", tab.dataset.tab === state.tab);
     if (state.tab === "table") page.table.fill();
+    page.params.paint();
     page.scrub.show();
   }
 
@@ -69,10 +70,10 @@
   page.panels = {
     maximise, applySwitches,
     tab: (tab) => { page.look(state.max === "dag" || state.max === "table" ? { tab, max: tab } : { tab }); paint(); },
-    apply: ({ tab, max, top, side }) => {
+    apply: ({ tab, max, top, side, params }) => {
       const number = (text, name) => (Number(text) > 0 ? clamp(name, Number(text)) : "");
       const known = ["dag", "table", "strip", "why"].includes(max) ? max : "";
-      Object.assign(state, { tab: tab === "table" ? tab : "dag", max: known, top: number(top, "top"), side: number(side, "side") });
+      Object.assign(state, { tab: tab === "table" ? tab : "dag", max: known, top: number(top, "top"), side: number(side, "side"), params });
       paint();
     },
     start() {

@@ -5,11 +5,12 @@
   const page = window.galloscope.page;
   const { state } = page;
   const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1 };
-  const TEXTS = { nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "" };
-  const FILE = /^(sample|path|session):/;
+  const TEXTS = { options: "", nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "" };
+  const MOST = { options: 16384 }; // letters; of the others 4000
+  const FILE = /^(sample|path|session|header):/;
   const ABSOLUTE = /^(\/|~\/|[A-Za-z]:[\\/])/; // a path needs no scheme
-  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^splits$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/ };
-  let waiting = 0;
+  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/ };
+  let waiting = 0, going = 0;
 
   function text() {
     const query = new URLSearchParams();
@@ -34,7 +35,7 @@
       found[key] = fits ? Number(value) : usual;
     }
     for (const [key, usual] of Object.entries(TEXTS)) {
-      found[key] = (query.get(key) ?? usual).slice(0, 4000);
+      found[key] = (query.get(key) ?? usual).slice(0, MOST[key] ?? 4000);
       if (!FORMS[key] || found[key] === usual || FORMS[key].test(found[key])) continue;
       wrong.push([`${key}=${found[key]}`, "not a value it can have"]);
       found[key] = usual;
@@ -48,17 +49,25 @@
     if (next !== location.search && page.scene) history[how](null, "", next);
   };
 
-  /* Go to what the address says: another file or run is opened, else only the rest is applied. */
+  /* Go to what the address says. Until that is on the screen nothing else may be written into its entry of the history. */
   async function go() {
+    clearTimeout(waiting);
+    going += 1;
+    try { await follow(); } finally { going -= 1; }
+  }
+
+  /* Another file, options or run are opened, else only the rest is applied. */
+  async function follow() {
     const wanted = read();
     page.panels.apply(wanted);
-    const source = wanted.source || document.getElementById("page").dataset.first;
+    const usual = document.getElementById("page").dataset;
+    const source = wanted.source || usual.first, options = wanted.source || wanted.options ? wanted.options : usual.firstOptions;
     const { run, tensor, split, tick, nodes, listed, by, strip, dag, show, sort, wrong } = wanted;
     const rest = { tensor, split, tick, nodes, listed, strip, dag, show };
     Object.assign(state, { sort });
-    if (source !== state.source || run !== state.run || !page.scene) {
+    if (source !== state.source || options !== state.options || run !== state.run || !page.scene) {
       state.by = by;
-      await page.open.source(source, run, rest, wrong);
+      await page.open.source(source, { options, run, kept: rest, wrong });
     } else {
       page.notice.say([...wrong, ...page.notice.misfits(page.scene, rest, wanted, run, page.opened.runs.length)]);
       Object.assign(state, page.open.fitting(page.scene, rest), { by: Object.hasOwn(page.scene.colors, by) ? by : "" });
@@ -72,7 +81,7 @@
 
   page.url = {
     start: () => { addEventListener("popstate", go); return go(); },
-    push: () => write("pushState"),
-    replace: () => { clearTimeout(waiting); waiting = setTimeout(write, 200, "replaceState"); },
+    push: () => write(going ? "replaceState" : "pushState"),
+    replace: () => { if (going) return; clearTimeout(waiting); waiting = setTimeout(write, 200, "replaceState"); },
   };
 })();

@@ -25,6 +25,10 @@ class DeviceTotals:
         weights: bytes of weights that this graph reads.
         peak_step: where `live` is reached, -1 without a compute buffer.
         buffer: id of the compute buffer, -1 for none.
+        recurrent: bytes of recurrent state, told apart only for a model.
+        output: bytes of the output buffer, likewise.
+        memory: of the device in bytes, None when it is not known.
+        here: of a model, the part of `compute` that the graph on the screen needs.
     """
 
     name: str
@@ -36,11 +40,15 @@ class DeviceTotals:
     weights: int
     peak_step: int
     buffer: int
+    recurrent: int = 0
+    output: int = 0
+    memory: int | None = None
+    here: int = 0
 
     @property
     def total(self) -> int:
         """Everything together."""
-        return self.compute + self.kept + self.weights
+        return self.compute + self.kept + self.weights + self.recurrent + self.output
 
 
 def device_totals(state: State) -> list[DeviceTotals]:

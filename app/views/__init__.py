@@ -11,7 +11,7 @@ import dash
 from dash.development.base_component import Component
 
 from ..sessions import SessionStore
-from . import answers, color, dag, devices, events, header, help, open_file, passes, strip, table, why
+from . import answers, color, dag, devices, events, header, help, open_file, params, passes, strip, table, why
 
 
 class View(Protocol):
@@ -28,6 +28,7 @@ class View(Protocol):
 
 VIEWS: dict[str, View] = {
     "header": header,
+    "params": params,
     "answers": answers,
     "devices": devices,
     "color": color,

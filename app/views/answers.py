@@ -12,7 +12,8 @@ from dash.exceptions import PreventUpdate
 
 from ...core.explain.sentence import Sentence
 from .. import ids
-from ..sessions import RunView, SessionStore
+from ..run_view import RunView
+from ..sessions import SessionStore
 from .parts import data, spans
 
 _KEYS = {"hazard": "Overlap", "realloc": "New plan"}
@@ -81,6 +82,7 @@ def _cell(sentence: Sentence, known: dict[str, int]) -> Component:
     key, rest = headline(sentence)
     return html.Div(
         [html.Div(key, className="gs-answer-key"), html.Div(spans(rest, known), className="gs-answer-text")],
+        title=sentence.text,
         className="gs-answer gs-alarm" if sentence.alarm else "gs-answer",
         role="button",
         tabIndex=0,

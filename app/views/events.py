@@ -11,7 +11,8 @@ from dash.exceptions import PreventUpdate
 
 from .. import ids
 from ..figures.events import in_words
-from ..sessions import RunView, SessionStore
+from ..run_view import RunView
+from ..sessions import SessionStore
 from .parts import data, sentence
 
 MOST = 40

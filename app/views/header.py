@@ -22,13 +22,30 @@ def layout() -> Component:
                 id=ids.FILE_BUTTON,
                 type="button",
                 className="gs-file",
-                title="Open a sample, a file on this machine, or upload one",
+                title="Open a model (GGUF), a graph or a sample",
                 **data(data_action="open"),
             ),
             html.Div(
                 dmc.SegmentedControl(id=ids.RUN, data=[], size="xs"), id="run-box", className="gs-runs", hidden=True
             ),
-            html.Span(id=ids.PARAMETERS, className="gs-parameters"),
+            html.Button(
+                [
+                    icon("sliders"),
+                    html.Span(id="parameters-text", className="gs-parameters-text"),
+                ],
+                id=ids.PARAMETERS,
+                type="button",
+                className="gs-parameters",
+                **data(data_action="params", aria_controls=ids.PARAMS, aria_expanded="false"),
+            ),
+            html.Button(
+                id=ids.BADGE,
+                type="button",
+                className="gs-badge",
+                hidden=True,
+                title="What was compared, and what llama.cpp said",
+                **data(data_list="check"),
+            ),
             html.Div(
                 [
                     icon("search"),

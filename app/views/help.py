@@ -19,7 +19,12 @@ KEYS = (
         ("n  b", "next and previous pass of the scheduler"),
         ("p", "to the peak, with everything alive there"),
         (",  .", "one step back, one step on"),
-        ("Esc", "close what is open, else select nothing"),
+        ("Esc", "cancel, close what is open, else select nothing"),
+    )),
+    ("A model", (
+        ("m", "its parameters, as in llama.cpp"),
+        ("u", "back to the options before"),
+        ("r", "prefill or decode; the next run of a graph file"),
     )),
     ("Look", (
         ("f", "fit both pictures"),

@@ -21,17 +21,17 @@ def layout() -> Component:
         [
             dmc.TextInput(
                 id=ids.OPEN_PATH,
-                placeholder="/path/to/graph.json or .json.gz",
+                placeholder="/path/to/model.gguf, or a graph.json or .json.gz",
                 size="sm",
                 className="gs-grow",
-                **data(aria_label="Path of a graph file on this machine"),
+                **data(aria_label="Path of a GGUF or a graph file on the machine that galloscope runs on"),
             ),
             html.Button("Open", type="submit", className="gs-button", id="open-submit"),
             html.Button(
-                "Upload",
+                "Choose a file",
                 type="button",
                 className="gs-button gs-button-quiet",
-                title="A graph JSON from this browser's machine; dropping it on the page works too",
+                title="From this browser's machine; of a GGUF only the header is sent. Or drop it on the page",
                 **data(data_action="upload"),
             ),
         ],
@@ -44,10 +44,14 @@ def layout() -> Component:
         )
         for kind, title in _KINDS
     ]
+    told = html.P(
+        "Of a GGUF only the header is read, never the weights: tens of GB open as fast as a small one.",
+        className="gs-open-told",
+    )
     dialog: Component = dmc.Modal(
-        [path, html.P(id=ids.OPEN_ERROR, className="gs-open-error", role="alert", hidden=True), *groups],
+        [path, told, html.P(id=ids.OPEN_ERROR, className="gs-open-error", role="alert", hidden=True), *groups],
         id=ids.OPEN_DIALOG,
-        title="Open a graph",
+        title="Open a model or a graph",
         size=880,
         transitionProps={"duration": 0},
         overlayProps={"backgroundOpacity": 0.35},

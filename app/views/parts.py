@@ -91,6 +91,17 @@ def tool(name: str, action: str, title: str, key: str = "") -> Component:
     )
 
 
+def tool_list(name: str, listed: str, title: str) -> Component:
+    """A small button with an icon; the why panel lists what it names."""
+    return html.Button(
+        icon(name),
+        type="button",
+        className="gs-tool gs-tool-small",
+        title=title,
+        **data(data_list=listed, aria_label=title),
+    )
+
+
 def call_page(app: dash.Dash, function: str, component: str, value: Input) -> None:
     """Let a function of `assets/page.js` know of a change; it answers with no update, but Dash wants an output."""
     register: Any = app.clientside_callback

@@ -18,7 +18,9 @@ from ..figures.palette import Hue
 from ..figures.passes import PassSummary, did, pass_at
 from ..figures.selected import GroupCard, SplitCard, TensorCard, group_card, split_card, tensor_card
 from ..figures.steps import live_set
-from ..sessions import RunView, SessionStore
+from ..run_view import RunView
+from ..sessions import SessionStore
+from .model_why import model_section
 from .parts import data, icon, link, panel, sentence, swatch, tool, with_causes
 
 MOST_LISTED = 8
@@ -50,12 +52,16 @@ def register(app: dash.Dash, store: SessionStore) -> None:
         return content(store.view(**opened), **(selection or {}))
 
 
-def hint(about: str = "", look: str = "", passes: bool = True) -> list[Component]:
+def hint(about: str = "", look: str = "", passes: bool = True, notes: int = 0) -> list[Component]:
     """What the graph is, what there is to see, and what to do when nothing is selected."""
+    noted = html.Button(
+        "1 note" if notes == 1 else f"{notes} notes", type="button", className="gs-link", **data(data_list="check")
+    )
     return [
         html.Div(
             [
                 *(html.P(text, className=kind) for text, kind in ((about, ""), (look, "gs-look")) if text),
+                *([html.P([noted, " on how this was made."])] if notes else []),
                 html.P("Click a rectangle, an op, a split or a name to see why it is where it is."),
                 html.P(
                     [
@@ -100,7 +106,9 @@ def content(
         sections.append(_group(view, group_card(state, int(found[1]), int(found[2]) + 1)))
     if listed == "splits" and state.splits:
         sections.append(_splits(view, split))
-    return sections or hint(view.run.problem.about, view.look, bool(state.passes))
+    sections += model_section(view, listed)
+    notes = len(view.opened.model.taken.notes) if view.opened and view.opened.model else 0
+    return sections or hint(view.run.problem.about, view.look, bool(state.passes), notes)
 
 
 def _head(title: Component | str, hue: Hue | None, facts: list[str], extra: list[Component]) -> Component:
