@@ -87,7 +87,12 @@ def model_key(source: str | bytes, line: str) -> str:
 
 
 def open_for_page(
-    source: str | bytes, name: str, line: str, progress: Callable[[str], None], cancelled: Callable[[], bool]
+    source: str | bytes,
+    name: str,
+    line: str,
+    origin: Origin,
+    progress: Callable[[str], None],
+    cancelled: Callable[[], bool],
 ) -> TracedModel:
     """Prefill and decode of a model.
 
@@ -97,7 +102,7 @@ def open_for_page(
     options, _ = read_command(line)
     modes = (GraphMode.PREFILL, GraphMode.DECODE)
     path = source if isinstance(source, bytes) else Path(source)
-    return open_model(path, name, options, modes, Origin.AUTO, progress=progress, cancelled=cancelled)
+    return open_model(path, name, options, modes, origin, progress=progress, cancelled=cancelled)
 
 
 def normal_line(line: str) -> str:

@@ -16,7 +16,7 @@ from ..core.errors import GalloscopeError, InputError
 from ..core.files.graph_json import parse_graph
 from ..core.files.reading import read_bytes
 from ..core.gguf.magic import is_gguf
-from ..core.llama.open import TracedModel
+from ..core.llama.open import Origin, TracedModel
 from ..core.session import Session, trace
 from .jobs import Job, Jobs
 from .model_open import Headers, model_key, normal_line, open_for_page
@@ -65,9 +65,10 @@ class Opened:
 class SessionStore:
     """The last few opened files; safe to use from several threads."""
 
-    def __init__(self, most: int = MOST_SESSIONS) -> None:
-        """Keep at most `most` files."""
+    def __init__(self, most: int = MOST_SESSIONS, origin: Origin = Origin.AUTO) -> None:
+        """Keep at most `most` files; `origin` makes the graphs of models."""
         self.most = most
+        self.origin = origin
         self.headers = Headers()
         self.jobs = Jobs()
         self._kept: OrderedDict[str, Opened] = OrderedDict()
@@ -106,7 +107,9 @@ class SessionStore:
                 return self._kept[key]
 
         def work(job: Job) -> str:
-            opened = Opened.of_model(key, open_for_page(given, name, usual, job.say, job.is_stopped), usual)
+            opened = Opened.of_model(
+                key, open_for_page(given, name, usual, self.origin, job.say, job.is_stopped), usual
+            )
             job.say("adding up")
             for view in opened.runs:
                 _ = view.totals  # the page asks for those of every graph at once

@@ -46,15 +46,17 @@ def run(args: argparse.Namespace) -> int:
     """Serve until interrupted."""
     from werkzeug.serving import make_server
 
+    from ...core.llama.open import Origin
     from ..server import create_app
     from ..sessions import SessionStore
 
-    store = SessionStore()
+    store = SessionStore(origin=Origin(args.graphs or "auto"))
     source = source_of(args.file)
-    line = ""
+    line = start = ""
     if args.file is not None and is_gguf(args.file):
         line = shlex.join(words(options_of(args)))
         open_first(store, source, line)
+        start = "/?run=1" if args.mode == "decode" else ""  # prefill and decode are its two tabs
     else:
         refuse_model_options(args, args.file or "the sample")
         store.open_source(source)
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         app = create_app(source, args.host, store, line)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)
         server = make_server(args.host, port, app.server, threaded=True, fd=listening.fileno())
-        address = f"http://{_shown(args.host)}:{port}"
+        address = f"http://{_shown(args.host)}:{port}{start}"
         print(f"galloscope is at {address}  (Ctrl+C ends it)", flush=True)
         if not args.no_browser and has_display():
             threading.Timer(0.2, webbrowser.open, [address]).start()

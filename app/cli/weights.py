@@ -39,10 +39,15 @@ def run(args: argparse.Namespace) -> int:
         raise InputError(f"{args.file}: not a GGUF file")
     from ...core.gguf.read import read_header  # only for a GGUF
     from ...core.llama.matches import matches
+    from ...core.llama.overrides import all_overrides
     from ...core.llama.placement import place_weights
 
     header, options = read_header(args.file), options_of(args)
-    caught = matches(header, options)
+    caught = []
+    for one in matches(header, msgspec.structs.replace(options, n_cpu_moe=0), all_overrides(options)):
+        if isinstance(one, InputError):
+            raise one
+        caught.append(one)
     placement = place_weights(header, options)
     rows = [
         (one.tensor.name, one.tensor.dtype.name, one.tensor.nbytes, one.buft or "not loaded", one.why)

@@ -17,7 +17,9 @@ MAX_SEQ = 256
 CTX_STEP = 256
 """n_ctx is rounded up to a multiple of this."""
 MAX_CTX = 1 << 30
-MAX_BATCH = 1 << 24
+MAX_INT32 = (1 << 31) - 1
+MAX_UBATCH = 1 << 24
+"""Tokens of a graph; one of more has tensors whose bytes nobody can count."""
 
 
 class Chosen(NamedTuple):
@@ -60,6 +62,8 @@ def choose(options: Options, facts: CacheFacts) -> Chosen:
     flash = _flash(options, facts, notes)
     n_batch = min(wanted, options.n_batch) if facts.causal else options.n_batch
     n_ubatch = min(n_batch, options.n_ubatch or options.n_batch)
+    if n_ubatch > MAX_UBATCH:
+        raise InputError(f"-ub: a micro-batch of {n_ubatch} tokens, {MAX_UBATCH} are allowed")
     if n_ubatch < options.n_ubatch:
         notes.append(
             f"-ub {options.n_ubatch} is limited to {n_ubatch} by {'-b' if n_batch == options.n_batch else '-c'}"
@@ -127,8 +131,8 @@ def _check_numbers(options: Options) -> None:
     if options.n_ctx is not None and not 0 <= options.n_ctx <= MAX_CTX:
         raise InputError(f"-c {options.n_ctx} is not between 0 and {MAX_CTX}")
     for flag, value in (("-b", options.n_batch), ("-ub", options.n_ubatch)):
-        if not 0 <= value <= MAX_BATCH:
-            raise InputError(f"{flag} {value} is not between 0 and {MAX_BATCH}")
+        if not 0 <= value <= MAX_INT32:
+            raise InputError(f"{flag} {value} is not between 0 and {MAX_INT32}")
     if not options.n_batch:
         raise InputError("-b 0: a batch has at least one token")
 

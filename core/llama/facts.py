@@ -12,6 +12,7 @@ from .weights import layer_count, trunk_layers
 
 MAX_NUMBER = (1 << 31) - 1
 """Larger hyperparameters are nonsense: llama.cpp keeps them in 32 bits."""
+MAX_UINT32 = (1 << 32) - 1
 
 _SWA_PATTERN = {"gemma3": 6, "gpt-oss": 2, "gemma2": 2, "cohere2": 4}
 """Architectures with window layers, and how many layers make one pattern when the file does not say (load_swa_pattern).
@@ -62,16 +63,16 @@ class CacheFacts(msgspec.Struct, frozen=True):
         return len(self.k_width)
 
 
-def number(header: Header, key: str, default: int | None = None) -> int:
+def number(header: Header, key: str, default: int | None = None, most: int = MAX_NUMBER) -> int:
     """The whole number under `<architecture>.<key>`.
 
     Raises:
-        InputError: it is not there and has no default, or is no whole number from 0 to 2^31 - 1.
+        InputError: it is not there and has no default, or is no whole number from 0 to `most`.
     """
     value = header.get(key)
     if value is None and default is not None:
         return default
-    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= MAX_NUMBER:
+    if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:
         raise InputError(
             f"{header.architecture}.{key} is {value!r}, expected a whole number: the file is no model llama.cpp loads"
         )
@@ -174,7 +175,7 @@ def _facts(
 ) -> CacheFacts:
     return CacheFacts(
         arch=header.architecture,
-        n_ctx_train=number(header, "context_length"),
+        n_ctx_train=number(header, "context_length", most=MAX_UINT32),
         k_width=k_width,
         v_width=v_width,
         head_k=head_k,

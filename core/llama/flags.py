@@ -57,9 +57,12 @@ class Flag(msgspec.Struct, frozen=True):
 
 def _number(least: int, what: str) -> Callable[[str], int]:
     def read(text: str) -> int:
-        if not text.strip().lstrip("-").isdecimal() or len(text) > 12 or not least <= int(text) <= MOST:
+        number = int(text) if text.strip().lstrip("-").isdecimal() and len(text) < 20 else None
+        if number is not None and number > MOST:
+            raise ValueError(f"{what}, {MOST} at most")
+        if number is None or number < least:
             raise ValueError(f"{what}, {least} or more")
-        return int(text)
+        return number
 
     return read
 

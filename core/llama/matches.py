@@ -7,16 +7,18 @@ from collections.abc import Sequence
 
 import msgspec
 
+from ..errors import InputError
 from ..gguf.header import Header
-from .machine import machine
+from .flags import MAX_PATTERN
+from .machine import Machine, machine
 from .options import Options, Override
-from .overrides import all_overrides
-from .pattern import compile_pattern
+from .overrides import check_bufts
+from .pattern import Pattern, compile_pattern
 from .placement import Placement, place_weights
 
 
 class Move(msgspec.Struct, frozen=True):
-    """Bytes that a pattern takes from one buffer type to another."""
+    """Bytes that a pattern takes from one buffer type to another, which may be the same."""
 
     before: str
     after: str
@@ -30,7 +32,7 @@ class Caught(msgspec.Struct, frozen=True):
         override: the pattern and where it sends weights.
         names: of its weights, in the order of the file.
         taken: how many more it matches that an earlier pattern has caught.
-        moves: most bytes first; a move to where they lie anyway is one too.
+        moves: most bytes first.
     """
 
     override: Override
@@ -39,33 +41,62 @@ class Caught(msgspec.Struct, frozen=True):
     moves: tuple[Move, ...]
 
 
-def matches(header: Header, options: Options, overrides: Sequence[Override] | None = None) -> list[Caught]:
-    """An answer per override, in order.
+def matches(header: Header, options: Options, overrides: Sequence[Override]) -> list[Caught | InputError]:
+    """An answer per override, in the order they are tried; for one that cannot be used the reason.
 
     Args:
         header: of the model.
-        options: the rest of them decides where a weight lies without overrides.
-        overrides: None for those of the options, `--n-cpu-moe` included.
-
-    Raises:
-        InputError: a pattern cannot be read, or names a buffer type that is not there.
+        options: where weights lie without these overrides; its own `overrides` are left out.
+        overrides: to try.
     """
-    asked = all_overrides(options) if overrides is None else tuple(overrides)
-    patterns = [compile_pattern(one.pattern) for one in asked]
     devices = machine(options)
-    plain = msgspec.structs.replace(options, overrides=(), n_cpu_moe=0)
-    before = place_weights(header, plain, devices)
-    after = place_weights(header, msgspec.structs.replace(plain, overrides=asked), devices)
+    before = _placed(header, options, (), devices)
     names = [weight.tensor.name for weight in before.weights]
     free = set(range(len(names)))
-    found = []
-    for override, pattern in zip(asked, patterns, strict=True):
-        caught = [k for k, name in enumerate(names) if pattern.search(name)]
+    found: list[tuple[Override, list[int], int] | InputError] = []
+    endless = False  # one pattern has used up its steps: a list of such would take for ever
+    for override in overrides:
+        try:
+            pattern = _readable(override, devices)
+        except InputError as error:
+            found.append(error)
+            continue
+        try:
+            if endless:
+                raise InputError("not tried: the pattern above takes too long")
+            caught = [k for k, name in enumerate(names) if pattern.search(name)]
+        except InputError as error:
+            endless = True
+            found.append(error)
+            continue
         mine = [k for k in caught if k in free]
         free.difference_update(mine)
-        told = tuple(dict.fromkeys(names[k] for k in mine))
-        found.append(Caught(override, told, len(caught) - len(mine), _moves(before, after, mine)))
-    return found
+        found.append((override, mine, len(caught) - len(mine)))
+    usable = tuple(one[0] for one in found if not isinstance(one, InputError))
+    after = _placed(header, options, usable, devices)
+    return [
+        one
+        if isinstance(one, InputError)
+        else Caught(one[0], tuple(dict.fromkeys(names[k] for k in one[1])), one[2], _moves(before, after, one[1]))
+        for one in found
+    ]
+
+
+def _readable(override: Override, devices: Machine) -> Pattern:
+    """The pattern, compiled.
+
+    Raises:
+        InputError: it is none, or no weight could follow it.
+    """
+    if len(override.pattern) > MAX_PATTERN:
+        raise InputError(f"a pattern has at most {MAX_PATTERN} characters")
+    compiled = compile_pattern(override.pattern)
+    check_bufts([override], devices.override_places())
+    return compiled
+
+
+def _placed(header: Header, options: Options, overrides: tuple[Override, ...], devices: Machine) -> Placement:
+    return place_weights(header, msgspec.structs.replace(options, overrides=overrides), devices)
 
 
 def _moves(before: Placement, after: Placement, caught: Sequence[int]) -> tuple[Move, ...]:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from math import log
-
 import msgspec
 
 from ..dtypes import DType
 from ..errors import InputError
 from ..llama.choices import batch
 from ..llama.options import FlashAttn, GraphMode, Options
-from ..ops import as_float
+from ..ops import as_float, logarithm, quotient
 from .hparams import Hparams
 
 
@@ -108,8 +106,8 @@ def _yarn(hparams: Hparams) -> tuple[float, float]:
     attn_factor = 1.0
     ext_factor = 1.0 if hparams.rope_scaling == "yarn" else 0.0
     if ext_factor:
-        factor = as_float(1.0 / hparams.rope_freq_scale)
-        tenth = as_float(as_float(0.1) * as_float(log(factor)))
+        factor = quotient(1.0, hparams.rope_freq_scale)
+        tenth = as_float(as_float(0.1) * logarithm(factor))
         attn_factor = 1.0 if factor <= 1.0 else as_float(tenth + 1.0)
-        attn_factor = as_float(attn_factor * as_float(1.0 / as_float(1.0 + tenth)))
+        attn_factor = as_float(attn_factor * quotient(1.0, as_float(1.0 + tenth)))
     return ext_factor, as_float(attn_factor * hparams.rope_attn_factor)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..dtypes import DTYPES, DType
-from ..ops import Context, Lazy, add, dup, get_rows, mul, mul_mat, new_tensor, rms_norm, rope_ext, set_rows
+from ..ops import Context, Lazy, add, as_int32, dup, get_rows, mul, mul_mat, new_tensor, rms_norm, rope_ext, set_rows
 from ..tensor import Flag
 from .cparams import Cparams
 from .hparams import Hparams
@@ -102,7 +102,7 @@ class LlmGraph:
         if il >= 0 and self.h.is_swa[il]:
             base, scale = self.h.rope_freq_base_swa, 1.0
         return rope_ext(
-            cur, pos, factors, self.h.n_rot, self.rope_type, self.c.n_ctx_orig_yarn, base, scale,
+            cur, pos, factors, self.h.n_rot, self.rope_type, as_int32(self.c.n_ctx_orig_yarn), base, scale,
             self.c.yarn_ext_factor, self.c.yarn_attn_factor, BETA_FAST, BETA_SLOW,
         )  # fmt: skip
 

@@ -9,7 +9,7 @@ import msgspec
 from ..errors import InputError, nearest
 from ..gguf.header import Header
 from ..gguf.values import LazyArray
-from ..ops import as_float
+from ..ops import as_float, quotient
 
 MAX_LAYERS = 512
 MAX_EXPERTS = 1024
@@ -18,8 +18,11 @@ MAX_EXPERTS = 1024
 MAX_SIZE = 1 << 31
 """A count above this is no hyperparameter of a model that any llama.cpp loads; it would only make numbers overflow."""
 
-SMALLEST = 1e-9
-"""Rope scaling factors are between this and its inverse; beyond, 32-bit floats overflow on the way."""
+UINT32 = 1 << 32
+"""Numbers that nothing is multiplied with may be any that llama.cpp reads."""
+
+CLASSIFIERS = ("gelu", "silu", "tanh")
+"""LLM_CLS_ACT_TYPES."""
 
 HEADS_SWA = ("attention.key_length_swa", "attention.value_length_swa", "rope.dimension_count_swa")
 """Sizes of the heads of windowed layers, where those differ from the others."""
@@ -122,16 +125,16 @@ class Keys:
         """Whether the file says something about it."""
         return self.header.get(key) is not None
 
-    def integer(self, key: str, default: int | None = None) -> int:
-        """A count; without a default it must be there."""
+    def integer(self, key: str, default: int | None = None, size: int = MAX_SIZE) -> int:
+        """A count below `size`; without a default it must be there."""
         value = self.header.get(key)
         if value is None:
             if default is None:
                 hint = nearest(f"{self.arch}.{key}", self.header.metadata)
                 raise InputError(f"key {self.arch}.{key} is missing, a model of this architecture needs it{hint}")
             return default
-        if type(value) is not int or not 0 <= value < MAX_SIZE:
-            self.refuse(key, f"must be an integer from 0 to {MAX_SIZE - 1}, not {_shown(value)}")
+        if type(value) is not int or not 0 <= value < size:
+            self.refuse(key, f"must be an integer from 0 to {size - 1}, not {_shown(value)}")
         self._typed(key, "u32")
         return value
 
@@ -227,9 +230,7 @@ def common_hparams(keys: Keys) -> Hparams:
     if scaling not in ROPE_SCALINGS:
         keys.refuse("rope.scaling.type", f"unknown, llama.cpp knows {', '.join(ROPE_SCALINGS)}")
     factor = keys.number("rope.scaling.factor" if keys.has("rope.scaling.factor") else "rope.scale_linear", 0.0)
-    if factor and not SMALLEST < factor < 1 / SMALLEST:
-        keys.refuse("rope.scaling.factor", f"{factor:g} is no factor by which positions are stretched")
-    n_ctx_train = keys.integer("context_length")
+    n_ctx_train = keys.integer("context_length", None, UINT32)
     _without_effect(keys)
     return Hparams(
         arch=keys.arch,
@@ -245,10 +246,10 @@ def common_hparams(keys: Keys) -> Hparams:
         n_rot=n_rot,
         rms_eps=keys.number("attention.layer_norm_rms_epsilon"),
         rope_freq_base=keys.number("rope.freq_base", 10000.0),
-        rope_freq_scale=as_float(1.0 / factor) if factor else 1.0,
+        rope_freq_scale=quotient(1.0, factor) if factor else 1.0,
         rope_scaling=scaling,
         rope_attn_factor=keys.number("rope.scaling.attn_factor", 1.0),
-        n_ctx_orig_yarn=keys.integer("rope.scaling.original_context_length", n_ctx_train),
+        n_ctx_orig_yarn=keys.integer("rope.scaling.original_context_length", n_ctx_train, UINT32),
         causal=keys.flag("attention.causal", True),
         is_swa=(False,) * n_layer,
         n_cls_out=_n_labels(keys),
@@ -259,9 +260,11 @@ def common_hparams(keys: Keys) -> Hparams:
 def _without_effect(keys: Keys) -> None:
     """Keys that change no graph of these architectures; llama.cpp refuses the file all the same if they are wrong."""
     for key in ("embedding_length_out", "pooling_type", "classifier.pooling_type", *HEADS_SWA):
-        keys.integer(key, 0)
+        keys.integer(key, 0, UINT32)
     keys.flag("rope.scaling.finetuned", False)
     keys.number("rope.scaling.alpha", 0.0)
+    if keys.text("classifier.activation", "tanh") not in CLASSIFIERS:
+        keys.refuse("classifier.activation", f"unknown, llama.cpp knows {', '.join(CLASSIFIERS)}")
     types = keys.header.types
     for key, wanted in (("general.name", "str"), ("general.file_type", "u32"), ("tokenizer.ggml.model", "str")):
         if types.get(key, wanted) != wanted:

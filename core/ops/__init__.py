@@ -41,7 +41,7 @@ from .glu import geglu, geglu_split, glu, glu_split, reglu, reglu_split, swiglu,
 from .layout import can_repeat, is_contiguous, is_contiguous_rows, is_padded_1d, is_transposed, n_elements, row_size
 from .lazy import Lazy, OpError, new_tensor, view_tensor
 from .matmul import Prec, mul_mat, mul_mat_id, mul_mat_set_hint, out_prod, prec_set_acc
-from .numbers import as_float, float_word
+from .numbers import as_float, as_int32, float_word, logarithm, quotient
 from .rows import argsort, argsort_top_k, get_rows, set_rows, top_k
 from .unary import gelu, gelu_erf, gelu_quick, neg, relu, sigmoid, silu, softplus, tanh, unary
 from .views import (
@@ -70,6 +70,7 @@ __all__ = [
     "argsort",
     "argsort_top_k",
     "as_float",
+    "as_int32",
     "can_repeat",
     "cast",
     "clamp",
@@ -100,6 +101,7 @@ __all__ = [
     "is_transposed",
     "l2_norm",
     "leaky_relu",
+    "logarithm",
     "mean",
     "mul",
     "mul_mat",
@@ -113,6 +115,7 @@ __all__ = [
     "pad",
     "permute",
     "prec_set_acc",
+    "quotient",
     "reglu",
     "reglu_split",
     "relu",

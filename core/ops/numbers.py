@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 
 
@@ -16,6 +17,25 @@ def as_float(value: float) -> float:
     except OverflowError:
         return float("inf") if value > 0 else float("-inf")
     return rounded
+
+
+def as_int32(value: int) -> int:
+    """An unsigned 32-bit number as C's `int` has it: from 2^31 on it is negative."""
+    return value - (1 << 32) if value >= 1 << 31 else value
+
+
+def quotient(a: float, b: float) -> float:
+    """a / b of two 32-bit floats as C divides them: infinite or no number where Python raises."""
+    if b:
+        return as_float(a / b)
+    return math.copysign(math.inf, a) * math.copysign(1.0, b) if a and not math.isnan(a) else math.nan
+
+
+def logarithm(value: float) -> float:
+    """logf: no number for one below 0, -infinity for 0."""
+    if value > 0.0 or math.isnan(value):
+        return as_float(math.log(value))
+    return -math.inf if value == 0.0 else -math.nan
 
 
 def float_word(value: float) -> int:

@@ -338,8 +338,6 @@ def test_a_pattern_says_what_it_catches(client: FlaskClient, model: Path) -> Non
         (["ffn_up", "CUDA7"], "available: CUDA0, CPU"),
         (["(" * 390, "CPU"], ""),
         (["x" * 401, "CPU"], "at most 400"),
-        (["x", 3], "expected a pattern"),
-        ("x", "expected a pattern"),
     ],
 )
 def test_a_bad_pattern_is_told_beside_the_good_ones(
@@ -349,6 +347,12 @@ def test_a_bad_pattern_is_told_beside_the_good_ones(
     bad, good = matches(client, session, [override, ["ffn_up", "CPU"]])["matches"]
     assert sentence in bad["error"]
     assert good["count"] == 3
+
+
+@pytest.mark.parametrize("asked", [[["x", 3]], ["x"], [["x"]], "x", None, [["x", "CPU"]] * 300])
+def test_what_is_no_list_of_patterns_is_refused(client: FlaskClient, model: Path, asked: object) -> None:
+    session = opened(client, f"path:{model}", GPU)["session"]
+    assert "pairs of a pattern and a buffer type" in matches(client, session, asked)["error"]
 
 
 @pytest.mark.parametrize("endless", ["(a*)*b", "(.*)*(.*)*(.*)*x", "((((a|b)*)*)*)*c", "(.?){200}ffn", "(?=(.*)*)*z"])

@@ -271,7 +271,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Options with -c 1111 take until they are cancelled; what has been asked for."""
     asked: list[str] = []
 
-    def work(given: Any, name: str, line: str, progress: Any, cancelled: Any) -> Any:
+    def work(given: Any, name: str, line: str, origin: Any, progress: Any, cancelled: Any) -> Any:
         asked.append(line)
         if "1111" in line:
             progress("llama.cpp builds the prefill graph")
@@ -279,7 +279,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 time.sleep(0.01)
             asked.append("cancelled")
             raise InputError("cancelled")
-        return open_for_page(given, name, line, progress, cancelled)
+        return open_for_page(given, name, line, origin, progress, cancelled)
 
     monkeypatch.setattr(sessions, "open_for_page", work)
     return asked

@@ -127,7 +127,7 @@ def test_a_row_that_is_no_whole_number_of_blocks() -> None:
 @given(
     st.builds(
         Options,
-        n_ctx=st.integers(1, 5000),
+        n_ctx=st.integers(5, 5000),
         n_ubatch=st.integers(1, 600),
         n_seq_max=st.integers(1, 5),
         flash_attn=st.sampled_from(FlashAttn),
