@@ -11,14 +11,15 @@ SAMPLE := sample_graphs/gemma3-270m-g2full-prefill-fa1-reserve.graph.json.gz
 FILE ?= $(SAMPLE)
 HOST ?= 127.0.0.1
 PORT ?= 8050
+OPTIONS ?=
 PYTEST ?=
 BENCH ?=
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 20
 
-view: .venv/view.stamp ## open the app on http://127.0.0.1:8050 with a sample (FILE= another graph, PORT=, HOST=)
-	$(BIN)/galloscope view "$(FILE)" --host "$(HOST)" --port "$(PORT)"
+view: .venv/view.stamp ## open the app on http://127.0.0.1:8050 with a sample (FILE= a GGUF or graph, OPTIONS='-ngl 20', PORT=, HOST=)
+	$(BIN)/galloscope view "$(FILE)" --host "$(HOST)" --port "$(PORT)" $(OPTIONS)
 
 test: .venv/test.stamp browser ## run every test (PYTEST='...' more options for pytest)
 	$(BIN)/pytest $(PYTEST)
@@ -49,8 +50,8 @@ clean: ## remove .venv, caches and build products
 	@rm -f .venv/*.stamp
 
 .venv/view.stamp: pyproject.toml | .venv/bin/python
-	@echo "installing galloscope into .venv"
-	@$(PIP) -e .
+	@echo "installing galloscope and, where its wheel exists, the real llama.cpp into .venv"
+	@$(PIP) -e '.[native]'
 	@touch $@
 
 .venv/test.stamp: pyproject.toml | .venv/bin/python

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import dash
+import msgspec
 from flask import Flask, Response, jsonify, request
 
 from ..core.errors import GalloscopeError, InputError
@@ -94,9 +95,7 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
     @server.post("/open")
     def open_source() -> Response:
-        asked = _asked()
-        source, line = str(asked.get("source", "")), str(asked.get("options", ""))
-        return _told(lambda: _open(store, source, line))
+        return _told(lambda: _open(store, _asked()))
 
     @server.post("/open/gguf")
     def send_header() -> Response:
@@ -117,8 +116,7 @@ def _routes(server: Flask, store: SessionStore) -> None:
     @server.post("/open/matches")
     def matches() -> Response:
         """Which weights each `-ot` pattern catches, while they are being typed."""
-        asked = _asked()
-        return _told(lambda: pattern_matches(store.get(str(asked.get("session", ""))).model, asked.get("overrides")))
+        return _told(lambda: _matches(store, _asked()))
 
     @server.get("/job/<key>")
     def job(key: str) -> Response:
@@ -144,10 +142,19 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
 
 def _asked() -> dict[str, Any]:
-    """The JSON of a small request; of anything else nothing."""
+    """The JSON object of a small request.
+
+    Raises:
+        InputError: it is none; half a surrogate pair is no text either.
+    """
     request.max_content_length = MOST_ASKED
-    asked = request.get_json(silent=True)
-    return asked if isinstance(asked, dict) else {}
+    try:
+        asked = msgspec.json.decode(request.get_data(cache=False))
+    except (msgspec.MsgspecError, RecursionError):
+        asked = None
+    if not isinstance(asked, dict):
+        raise InputError("the request cannot be read: an object in JSON is expected")
+    return asked
 
 
 def _name(usual: str) -> str:
@@ -156,20 +163,33 @@ def _name(usual: str) -> str:
 
 
 def _told(make: Callable[[], dict[str, Any]]) -> Response:
-    """An answer, or the sentence why there is none: that is an answer too."""
+    """An answer, or the sentence why there is none: that is an answer too. A file that was let go is 404."""
     try:
         return jsonify(make())
+    except SessionGone as error:
+        return _missing(error)
     except GalloscopeError as error:
         return jsonify({"error": str(error)})
 
 
-def _open(store: SessionStore, source: str, line: str) -> dict[str, Any]:
+def _missing(error: SessionGone) -> Response:
+    answer = jsonify({"error": str(error)})
+    answer.status_code = 404
+    return answer
+
+
+def _open(store: SessionStore, asked: dict[str, Any]) -> dict[str, Any]:
+    source, line = str(asked.get("source", "")), str(asked.get("options", ""))
     if not is_model_source(source):
         return _opened(store.open_source(source))
     skipped = read_command(line)[1]
     found = store.open_model(source, line)
     told = _job(store, found) if isinstance(found, Job) else _opened(found)
     return told if "error" in told else {**told, "skipped": skipped}
+
+
+def _matches(store: SessionStore, asked: dict[str, Any]) -> dict[str, Any]:
+    return pattern_matches(store.get(str(asked.get("session", ""))).model, asked.get("overrides"))
 
 
 def _job(store: SessionStore, job: Job) -> dict[str, Any]:
@@ -202,9 +222,7 @@ def _packed(make: Callable[[], bytes]) -> Response:
     try:
         body = make()
     except SessionGone as error:
-        answer = jsonify({"error": str(error)})
-        answer.status_code = 404
-        return answer
+        return _missing(error)
     response = Response(body, mimetype="application/json")
     response.headers["Content-Encoding"] = "gzip"
     response.headers["Cache-Control"] = "private, no-cache"

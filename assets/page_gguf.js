@@ -6,14 +6,25 @@
   const MOST = 256 << 20;
   const MOST_GRAPH = 256 << 20; // the server takes no larger body
 
+  /* Bytes of a file of this machine: a folder has none, and a file may be gone since it was chosen. */
+  async function read(file, most = file.size) {
+    try {
+      return await file.slice(0, most).arrayBuffer();
+    } catch (error) {
+      throw new page.open.Told(`${file.name}: cannot be read; a folder cannot be opened, and a file must still be where it was`);
+    }
+  }
+
   async function is(file) {
-    const magic = new Uint8Array(await file.slice(0, 4).arrayBuffer());
+    const magic = new Uint8Array(await read(file, 4));
     return String.fromCharCode(...magic) === "GGUF";
   }
 
   /* A file that is no GGUF is sent whole, so what cannot be a graph is refused here. */
-  function refuse(file) {
+  async function graph(file) {
+    if (!file.size) throw new page.open.Told(`${file.name}: the file is empty`);
     if (file.size > MOST_GRAPH) throw new page.open.Told(`${file.name}: neither a GGUF nor a graph, it has ${format.bytes(file.size)} and does not begin with GGUF`);
+    return read(file);
   }
 
   /* The source under which the server knows the header. */
@@ -21,7 +32,7 @@
     let size = Math.min(FIRST, file.size);
     for (;;) {
       task.say(`reading the header of ${file.name}, ${format.bytes(size)}`);
-      const told = await post(`/open/gguf?name=${encodeURIComponent(file.name)}`, file.slice(0, size)).then(answer);
+      const told = await post(`/open/gguf?name=${encodeURIComponent(file.name)}`, await read(file, size)).then(answer);
       if (late()) return null;
       if (told.source) return told.source;
       if (told.need > file.size) throw new page.open.Told(`${file.name}: the file ends inside its header, at ${format.bytes(file.size)}; copy it again`);
@@ -30,5 +41,5 @@
     }
   }
 
-  page.gguf = { is, header, refuse };
+  page.gguf = { is, header, graph };
 })();

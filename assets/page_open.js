@@ -12,10 +12,11 @@
   let awaited = null;  // what an address asked about a file whose header the server let go
 
   class Told extends Error {}
+  class Gone extends Told {} // the server let the file go; its source may still be there
 
   async function answer(response) {
     const body = await response.json().catch(() => ({}));
-    if (!response.ok || body.error) throw new Told(body.error || `The server answered ${response.status} ${response.statusText}.`);
+    if (!response.ok || body.error) throw new (response.status === 404 ? Gone : Told)(body.error || `The server answered ${response.status} ${response.statusText}.`);
     return body;
   }
 
@@ -67,11 +68,23 @@
     return { ...body, skipped: first.skipped || [] };
   }
 
-  async function load(opened, { source, run = 0, kept = {}, wrong = [] }, late, task) {
-    const number = Math.min(Math.max(run, 0), opened.runs.length - 1);
+  /* The scene of one graph; where the server let the file go meanwhile (it keeps a few), it is opened once more. */
+  async function sceneOf(opened, run, source, late, task) {
+    const number = (one) => Math.min(Math.max(run, 0), one.runs.length - 1);
+    try {
+      return { opened, number: number(opened), scene: await fetchScene(opened.session, number(opened)) };
+    } catch (error) {
+      if (!(error instanceof Gone)) throw error;
+    }
+    const again = await opening(source, opened.model?.line ?? "", late, task);
+    return again && { opened: again, number: number(again), scene: await fetchScene(again.session, number(again)) };
+  }
+
+  async function load(asked, { source, run = 0, kept = {}, wrong = [] }, late, task) {
     task.say("drawing");
-    const scene = await fetchScene(opened.session, number);
-    if (late()) return;
+    const found = await sceneOf(asked, run, source, late, task);
+    if (!found || late()) return;
+    const { opened, number, scene } = found;
     const before = page.opened && state.source === source ? page.opened : null;
     const carry = kept === "carry" ? page.carry.take() : null;
     Object.assign(state, { source, options: opened.model?.line ?? "", session: opened.session, run: number });
@@ -168,14 +181,18 @@
         if (opened && !late()) await load(opened, wish, late, task);
         return;
       }
-      page.gguf.refuse(file);
-      const opened = await post(`/open/upload?name=${encodeURIComponent(file.name)}`, file).then(answer);
+      const opened = await post(`/open/upload?name=${encodeURIComponent(file.name)}`, await page.gguf.graph(file)).then(answer);
       await load(opened, { source: `session:${opened.session}` }, late, task);
     });
   }
 
+  function dropped(files) {
+    if (files.length === 1) upload(files[0]);
+    else if (files.length) complain(`${files.length} files were dropped: drop one. Of a model in parts, type the path of any part on the machine that galloscope runs on.`);
+  }
+
   page.open = {
-    Told, ask, complain, source, upload, dialog, fitting,
+    Told, Gone, ask, complain, source, upload, dialog, fitting,
     /* Another graph or run of the same file. */
     run: (number) => during((late, task) => load(page.opened, { source: state.source, run: number, kept: "carry" }, late, task)),
 
@@ -209,7 +226,7 @@
           if (!event.dataTransfer?.types.includes("Files")) return;
           event.preventDefault();
           $("drop").hidden = kind !== "dragover";
-          if (kind === "drop" && event.dataTransfer.files[0]) upload(event.dataTransfer.files[0]);
+          if (kind === "drop") dropped([...event.dataTransfer.files]);
         });
       }
     },

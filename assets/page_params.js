@@ -87,8 +87,10 @@
   }
 
   function open(shown) {
+    const inside = document.activeElement === document.body || $("params").contains(document.activeElement);
     page.look({ params: shown ? "open" : "" });
     paint();
+    if (!shown && inside) $("parameters").focus({ preventScroll: true }); // not back to the top of the page
     if (shown) $("params").focus({ preventScroll: true }); // Tab leads to the first field, and a key still closes it
   }
 
@@ -123,7 +125,9 @@
         event.stopPropagation();
         clearTimeout(waiting);
         waiting = 0;
-        load(); // what was typed and not tried is undone
+        for (const part of parts) part.reset?.();
+        if (page.progress.running) page.progress.cancel(); // what is being tried is stopped
+        else load();                                       // what was typed and not tried is undone
         event.target.blur();
       });
       paint();

@@ -9,6 +9,13 @@
     return command.split(/ (?=-)/).flatMap((part, k) => [k ? " " : "", page.element("span", "gs-word", part)]);
   }
 
+  /* The devices of the panel stay, with their memory, unless the command names others: profiles, or another number of llama.cpp's own. */
+  function withDevices(line, own) {
+    const named = /(?:^|\s)(?:-dev|--device)(?:\s+|=)(\S+)/.exec(line), gpus = own.filter((word) => !/^(--device|cpu\b.*)$/.test(word));
+    if (named && !(/^[a-z]+\d+(,[a-z]+\d+)*$/i.test(named[1]) && named[1].split(",").length === gpus.length)) return line;
+    return [named ? line.replace(named[0], " ") : line, ...own.map(page.quote)].join(" ");
+  }
+
   page.paramsCommand = {
     /* `go` tries a line of options; `devices` are the words that name the devices now. */
     build(go, devices) {
@@ -18,10 +25,10 @@
       const box = page.element("textarea", "gs-paste gs-mono", [], { rows: 2, placeholder: "llama-server -m model.gguf -ngl 99 ...", spellcheck: false, id: "param-paste" });
       const take = () => {
         const line = box.value.trim();
+        tell("");
         if (!line) return;
         if (!/(^|\s)-{1,2}[a-z]/i.test(line)) { tell("There is no option in this text: an option begins with -"); return; }
-        // A command names the devices of another machine; those of the panel stay unless it names profiles.
-        go(/(^|\s)--device[\s=]/.test(line) ? line : [line, ...devices().map(page.quote)].join(" "));
+        go(withDevices(line, devices()));
       };
       box.addEventListener("paste", () => setTimeout(take));
       box.addEventListener("keydown", (event) => {

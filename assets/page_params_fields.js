@@ -18,7 +18,7 @@
     const error = page.element("p", "gs-field-error", [], { hidden: true });
     const label = page.element("label", "gs-field-name", name, { htmlFor: id });
     const row = page.element("div", field.switch ? "gs-field gs-field-switch" : "gs-field", [
-      label, input, page.element("span", "gs-field-help", brief(field.help)), error,
+      label, input, page.element("span", "gs-field-help", field.brief || brief(field.help)), error,
     ], { title: `${field.names.join(", ")}\n${field.help}`, data: { field: field.field } });
     const value = () => (field.switch ? input.checked : input.value.trim());
     const changed = () => { row.classList.toggle("gs-set", field.switch ? input.checked : value() !== "" && value() !== field.usual); };

@@ -4,6 +4,7 @@
 (() => {
   const { page, format } = window.galloscope;
   const PAUSE = 250; // ms after the last key
+  const NAMED = 4;   // names that are written; the rest are counted
 
   page.paramsPatterns = (field, most, edited) => {
     const rows = page.element("div", "gs-ot-rows"), error = page.element("p", "gs-field-error", [], { hidden: true });
@@ -41,8 +42,11 @@
       for (const move of moved) words.push(", ", size(move.bytes), ` ${move.from} → ${move.to}`);
       for (const move of stay) words.push(", ", size(move.bytes), ` in ${move.to} already`);
       if (taken) words.push(`, ${format.count(taken)} more caught by a pattern above`);
-      const listed = names.map((one) => page.element("span", "gs-mono", one));
-      if (count > names.length) listed.push(page.element("span", "", `and ${format.count(count - names.length)} more`));
+      const listed = names.slice(0, NAMED).map((one) => page.element("span", "gs-mono", one));
+      if (count > listed.length) {
+        const rest = names.slice(NAMED).join("\n") + (count > names.length ? "\n…" : "");
+        listed.push(page.element("span", "", `and ${format.count(count - listed.length)} more`, { title: rest }));
+      }
       box.replaceChildren(page.element("p", "", count ? words : [taken ? `0 tensors, ${format.count(taken)} caught by a pattern above` : "0 tensors: no weight has such a name"]),
         ...(listed.length ? [page.element("p", "gs-ot-names", listed)] : []));
     }
@@ -55,7 +59,9 @@
       try {
         answers = (await page.open.ask("/open/matches", { session: page.opened.session, overrides: pairs.map(([pattern, buft]) => [pattern, buft || "CPU"]) })).matches;
       } catch (failed) {
-        if (mine === turn) fail(failed instanceof page.open.Told ? failed.message : "The server does not answer: is galloscope still running?");
+        if (mine !== turn) return;
+        if (failed instanceof page.open.Gone) page.open.again(); // shows the values anew, and asks again
+        else fail(failed instanceof page.open.Told ? failed.message : "The server does not answer: is galloscope still running?");
         return;
       }
       if (mine !== turn) return;
@@ -88,11 +94,13 @@
     return {
       element, names: field.names, fail,
       words: () => text(applied).flatMap((one) => [field.names[0], one]),
+      reset() { rows.replaceChildren(); },
       show(model) {
         const given = model.given.overrides.map((one) => { const at = one.indexOf("="); return [one.slice(0, at), one.slice(at + 1)]; });
         list.replaceChildren(...model.bufts.map((one) => page.element("option", "", [], { value: one })));
-        const draft = rows.children.length && text(written()).join() !== text(applied).join() && rows.contains(document.activeElement);
-        if (!draft && (rows.children.length !== given.length + 1 || text(given).join() !== text(written()).join())) paint(given);
+        // What is written and not applied outlives a change of something else.
+        const draft = rows.children.length && text(given).join() === text(applied).join();
+        if (!draft && (!rows.children.length || text(given).join() !== text(written()).join())) paint(given);
         applied = given;
         typed();
       },

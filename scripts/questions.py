@@ -10,6 +10,7 @@ import contextlib
 import io
 import os
 import shlex
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -90,7 +91,7 @@ QUESTIONS = (
             "galloscope whatif llama-8b.gguf --device cuda:8GiB -ngl 20 "
             '--change "--n-tokens 31" --change "--n-tokens 32" --change "-ub 2048" --change "--no-op-offload"',
         ),
-        "The column `copied` is what crosses the bus for each micro-batch. A larger `-ub` copies the same weights for "
+        "The column `copied` is what goes into splits for each micro-batch. A larger `-ub` copies the same weights for "
         "more tokens; below 32 tokens, and with `--no-op-offload`, only activations move.",
     ),
     Question(
@@ -99,7 +100,7 @@ QUESTIONS = (
         "The experts of Qwen3 30B stay on the CPU. Both graphs at once:",
         (
             "galloscope whatif qwen3-30b-a3b.gguf --device cuda:8GiB --cpu-moe --mode both "
-            '--change "--no-op-offload" --change "--n-cpu-moe 12 -ot nothing=CPU"',
+            '--change "--no-op-offload" --change "--n-cpu-moe 12"',
         ),
         "For the prompt, op offload lets each expert weight travel on its own, a split for each; for one token the "
         "experts are computed where they lie, two splits a layer.",
@@ -117,13 +118,19 @@ QUESTIONS = (
 )
 
 
+def write_models(folder: Path) -> None:
+    """The headers as files; what exists is not replaced."""
+    for name, model in MODELS.items():
+        with open(folder / name, "xb") as file:
+            file.write(made_up(model))
+
+
 @contextlib.contextmanager
 def models_folder() -> Iterator[Path]:
     """A temporary folder with the made-up models, as the current one."""
     here = Path.cwd()
     with tempfile.TemporaryDirectory() as folder:
-        for name, model in MODELS.items():
-            Path(folder, name).write_bytes(made_up(model))
+        write_models(Path(folder))
         os.chdir(folder)
         try:
             yield Path(folder)
@@ -166,8 +173,12 @@ INTRODUCTION = """# Questions and their answers
 
 Real questions of llama.cpp's users, each answered by a command. The models are made-up headers with the published sizes
 of the models they are named after, the GPUs are simulated devices (`galloscope devices cuda` says what is assumed), the
-graphs are those of llama.cpp b11549. Written by `scripts/questions.py`; a test runs the commands again and compares.
+graphs are those of llama.cpp b11549. `scripts/questions.py` wrote this page, and a test runs the commands again and
+compares; `python scripts/questions.py FOLDER` writes the models into a folder, to try the commands.
 """
 
 if __name__ == "__main__":
-    OUT.write_text(text(), encoding="utf-8")
+    if len(sys.argv) > 1:
+        write_models(Path(sys.argv[1]))
+    else:
+        OUT.write_text(text(), encoding="utf-8")

@@ -5,11 +5,14 @@ from __future__ import annotations
 import argparse
 import importlib
 import io
+import os
 import sys
 from collections.abc import Sequence
 
 from ... import __version__
-from ...core.errors import GalloscopeError
+from ...core.errors import GalloscopeError, InputError, nearest
+from ...core.llama.flags import BY_NAME
+from .output import tell
 
 COMMANDS = {
     "trace": "what real ggml would decide, as a decision record",
@@ -26,11 +29,44 @@ COMMANDS = {
 }
 """Each command's help line; the module of the same name holds `add_arguments` and `run`."""
 
+ELSEWHERE = ("view", "report", "capture")
+"""Commands whose result is not what they print."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run a command; the one place where an error becomes a sentence and an exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
-    parser = argparse.ArgumentParser(prog="galloscope", description=sys.modules["galloscope"].__doc__)
+    _open_streams()
+    try:
+        return _run(words)
+    except GalloscopeError as error:
+        tell(str(error))
+        return 2
+    except BrokenPipeError:
+        if sys.stderr is not None:
+            sys.stderr.close()
+        return 1
+    except MemoryError:
+        tell("not enough memory for this graph")
+        return 2
+    except OSError as error:
+        tell(f"cannot write the output ({error.strerror or error})")
+        return 2
+    except KeyboardInterrupt:
+        return 130
+
+
+def _open_streams() -> None:
+    """Give descriptors 0 to 2 that the caller closed to nobody else: what is opened next would get them."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest that is free
+
+
+def _run(words: Sequence[str]) -> int:
+    parser = _Parser(prog="galloscope", description=sys.modules["galloscope"].__doc__)
     parser.add_argument("--version", action="version", version=f"galloscope {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     for name, text in COMMANDS.items():
@@ -42,24 +78,20 @@ def main(argv: Sequence[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # a terminal that lacks a character shows its code
             stream.reconfigure(errors="backslashreplace")
-    try:
-        args = parser.parse_args(_joined(words))
-        module = importlib.import_module(f".{args.command}", __name__)
-        return int(module.run(args) or 0)
-    except GalloscopeError as error:
-        print(f"galloscope: {error}", file=sys.stderr)
-        return 2
-    except BrokenPipeError:
-        sys.stderr.close()
-        return 1
-    except MemoryError:
-        print("galloscope: not enough memory for this graph", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"galloscope: cannot write the output ({error.strerror or error})", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        return 130
+    args, unknown = parser.parse_known_args(_joined(words))
+    if unknown:
+        raise InputError(f"{unknown[0]}: galloscope {args.command} has no such option{nearest(unknown[0], BY_NAME)}")
+    if sys.stdout is None and args.command not in ELSEWHERE:
+        raise InputError("there is no standard output to write to")
+    module = importlib.import_module(f".{args.command}", __name__)
+    return int(module.run(args) or 0)
+
+
+class _Parser(argparse.ArgumentParser):
+    """Takes options by their whole names only: `-t 8` of a llama.cpp command is no `-ts 8`."""
+
+    def _get_option_tuples(self, option_string: str) -> list[object]:  # type: ignore[override]
+        return []
 
 
 def _joined(words: Sequence[str]) -> list[str]:

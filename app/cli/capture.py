@@ -12,9 +12,9 @@ from pathlib import Path
 
 from ...core.errors import InputError, printable
 from ...core.files.graph_write import dump_graph
-from ...core.gguf.magic import is_gguf
-from .inputs import load_model
+from .inputs import load_model, need_gguf
 from .model_options import add_model_options
+from .output import check_place, write_file
 
 ENDINGS = (".graph.json.gz", ".graph.json", ".json.gz", ".json")
 
@@ -33,10 +33,8 @@ def run(args: argparse.Namespace) -> int:
     ending = next((one for one in ENDINGS if out.name.endswith(one)), None)
     if ending is None:
         raise InputError(f"{out}: end the name in .json or .json.gz")
-    if os.path.isdir(out) or not os.path.isdir(out.parent):
-        raise InputError(f"{out}: not a place for a file")
-    if not is_gguf(args.file):
-        raise InputError(f"{args.file}: not a GGUF file; a graph JSON needs no capture")
+    check_place(out)
+    need_gguf(args.file, "a graph JSON needs no capture")
     model = load_model(args.file, args)
     several = len(model.graphs) > 1
     stem = out.name[: -len(ending)]
@@ -47,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     for one, place in zip(model.graphs, places, strict=True):
         text = dump_graph(one.taken.problem)
         data = gzip.compress(text, 6, mtime=0) if ending.endswith(".gz") else text
-        _write(place, data, args.force)
+        write_file(place, data, args.force)
         run = one.session.runs[0]
         told = (
             ""
@@ -59,13 +57,3 @@ def run(args: argparse.Namespace) -> int:
         count = len(run.request.graph.tensors)
         print(f"{printable(os.fspath(place))}: {count:,} tensors, {len(data):,} bytes, by {model.taken.source}{told}")
     return 0
-
-
-def _write(place: Path, data: bytes, force: bool) -> None:
-    try:
-        with open(place, "wb" if force else "xb") as file:
-            file.write(data)
-    except FileExistsError:
-        raise InputError(f"{place}: exists; choose another name or say --force") from None
-    except OSError as error:
-        raise InputError(f"{place}: cannot be written ({error.strerror or error})") from None

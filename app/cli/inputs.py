@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ...core.errors import InputError, nearest
+from ...core.errors import InputError, nearest, printable
 from ...core.files.graph_json import read_graph
 from ...core.gguf.magic import is_gguf
+from ...core.gguf.source import file_source
 from ...core.log import Run
 from ...core.session import Session, trace
 from ...core.state import State
@@ -68,6 +69,17 @@ def load_all(path: str, args: argparse.Namespace) -> list[Loaded]:
     return [Loaded(one.session, model, one) for one in model.graphs]
 
 
+def need_gguf(path: str, otherwise: str = "") -> None:
+    """For commands that take a GGUF only.
+
+    Raises:
+        InputError: it cannot be read, or is something else.
+    """
+    if not is_gguf(path):
+        file_source(path)  # it says what is wrong with the file itself
+        raise InputError(f"{path}: not a GGUF file{'; ' if otherwise else ''}{otherwise}")
+
+
 def load(path: str, args: argparse.Namespace) -> Loaded:
     """One graph of a file.
 
@@ -93,7 +105,7 @@ def open_model_with(path: str, args: argparse.Namespace, options: Options) -> Tr
     try:
         return open_model(
             path,
-            Path(path).name,
+            printable(Path(path).name),
             options,
             modes_of(args),
             Origin(args.graphs or "auto"),

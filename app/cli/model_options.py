@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from ...core.errors import InputError
-from ...core.llama.arguments import read_words
+from ...core.llama.arguments import read_command, read_words
 from ...core.llama.flags import BY_NAME, FLAGS, Flag, read_value, set_value
 from ...core.llama.options import GraphMode, Options, Override
 from ...core.llama.overrides import EXPERTS
@@ -28,9 +29,18 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("for a GGUF, as in llama.cpp")
     for flag in FLAGS:
         kind: dict[str, Any] = {"nargs": 0} if flag.switch is not None else {"metavar": flag.metavar}
-        group.add_argument(*flag.names, dest=flag.field, help=flag.help, action=_Given, default=None, flag=flag, **kind)
+        group.add_argument(
+            *flag.names, *flag.undo, dest=flag.field, help=flag.help, action=_Given, default=None, flag=flag, **kind
+        )
     group.add_argument(
         "-cmoe", "--cpu-moe", dest=_GIVEN, nargs=0, action=_CpuMoe, help="all experts stay on the CPU", default=None
+    )
+    group.add_argument(
+        "--command",
+        dest="pasted",
+        metavar="LINE",
+        default=None,
+        help="a llama.cpp command in quotes, whose options are used; those given beside it come first",
     )
     group.add_argument("--mode", choices=list(MODES), default=None, help="which graphs (default prefill)")
     group.add_argument(
@@ -43,8 +53,18 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
 
 
 def options_of(args: argparse.Namespace) -> Options:
-    """The options that were given."""
-    return Options(**getattr(args, _GIVEN, None) or {})
+    """The options that were given, those of a pasted command beneath.
+
+    Raises:
+        InputError: the pasted command cannot be read.
+    """
+    given = getattr(args, _GIVEN, None) or {}
+    if args.pasted is None:
+        return Options(**given)
+    options, skipped = read_command(args.pasted)
+    if skipped and sys.stderr is not None:
+        print(f"passed over: {' '.join(skipped)}", file=sys.stderr)
+    return msgspec.structs.replace(options, **given)
 
 
 def with_change(options: Options, text: str) -> Options:
@@ -60,6 +80,10 @@ def with_change(options: Options, text: str) -> Options:
     changed = read_words(parts)
     named = {flag.field for word in parts if (flag := BY_NAME.get(word.partition("=")[0]))}
     named |= {"overrides"} if changed.overrides else set()
+    if "n_cpu_moe" in named and "overrides" not in named:  # the first N layers in place of all
+        options = msgspec.structs.replace(
+            options, overrides=tuple(one for one in options.overrides if one != Override(EXPERTS, "CPU"))
+        )
     return msgspec.structs.replace(options, **{field: getattr(changed, field) for field in named})
 
 
@@ -74,7 +98,10 @@ def refuse_model_options(args: argparse.Namespace, path: str) -> None:
     Raises:
         InputError: one was given.
     """
-    given = [*(getattr(args, _GIVEN, None) or ()), *(name for name in ("mode", "graphs") if getattr(args, name))]
+    given = [
+        *(getattr(args, _GIVEN, None) or ()),
+        *(name for name in ("pasted", "mode", "graphs") if getattr(args, name)),
+    ]
     if given:
         flag = next((flag.names[0] for flag in FLAGS if flag.field == given[0]), f"--{given[0]}")
         raise InputError(f"{path}: {flag} belongs to GGUF files, and this is a graph whose options are decided")
@@ -97,7 +124,7 @@ class _Given(argparse.Action):
         given = _given(namespace)
         name = option_string or self.flag.names[0]
         if self.flag.switch is not None:
-            given[self.flag.field] = self.flag.switch
+            given[self.flag.field] = self.flag.switch != (name in self.flag.undo)
         else:
             set_value(given, self.flag, read_value(self.flag, name, str(values)), name)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from ...core.errors import printable
 from ...core.state import State
 from ...core.text import bytes_text
 from .table import table
@@ -15,10 +16,12 @@ if TYPE_CHECKING:
 
 def model_text(model: TracedModel, states: Sequence[State]) -> str:
     """Several paragraphs."""
-    from ...core.llama.command import command  # only for a GGUF: a graph file needs none of it
+    from ...core.llama.agreement import agreement  # only for a GGUF: a graph file needs none of it
+    from ...core.llama.command import command
+    from ...core.llama.options import GraphMode
     from ...core.llama.totals import totals
 
-    parts = [command(model.taken.options, model.name), agreement(model)]
+    parts = [printable(command(model.taken.options, model.name)), "\n".join(agreement(model))]
     rows = [
         (
             one.name,
@@ -30,26 +33,12 @@ def model_text(model: TracedModel, states: Sequence[State]) -> str:
         )
         for one in totals(model.taken, states)
     ]
-    head = ("device", "weights", "KV", "recurrent", "compute", "output", "sum", "memory", "left")
+    head = ("device", "weights", "KV", "recurrent", "compute", "output", "sum", "memory", "free")
     parts.append(table(head, rows, right=range(1, 9)))
+    if not any(one.taken.mode is GraphMode.PREFILL for one in model.graphs):
+        parts.append("compute is that of decode alone; llama.cpp keeps one buffer for both graphs (--mode both)")
     parts += [f"note: {note}" for note in model.taken.notes]
     return "\n\n".join(parts)
-
-
-def agreement(model: TracedModel) -> str:
-    """Whether llama.cpp decided the same, in a sentence; at most a few of the differences."""
-    told = []
-    for one in model.graphs:
-        mode = one.taken.mode.value
-        if one.differences is None:
-            told.append(f"{mode}: built by galloscope, not compared with llama.cpp")
-        elif not one.differences:
-            told.append(f"{mode}: verified, every decision equals that of {model.taken.source}")
-        else:
-            more = len(one.differences) - 3
-            shown = "; ".join(one.differences[:3]) + (f"; and {more:,} more" if more > 0 else "")
-            told.append(f"{mode}: DIFFERS from {model.taken.source}: {shown}")
-    return "\n".join(told)
 
 
 def model_numbers(model: TracedModel, states: Sequence[State]) -> dict[str, Any]:

@@ -12,7 +12,9 @@ from pathlib import Path
 from ...core.errors import InputError, printable
 from ...core.replay import replay
 from ...core.state import State
+from ..report.about import About, about_model
 from .inputs import add_file, load, pick_run
+from .output import check_place, write_file
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -27,20 +29,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Write one file."""
     out = Path(args.output)
-    if os.path.isdir(out) or not os.path.isdir(out.parent):
-        raise InputError(f"{out}: not a place for a file")
+    check_place(out)
     _kind(out)
-    session = load(args.file, args).session
+    loaded = load(args.file, args)
+    session = loaded.session
     state = replay(pick_run(session, args.run))
     source = printable(Path(args.file).name)
-    text = _render(_kind(out), state, session.problem.about, session.problem.meta, source).encode()
-    try:
-        with open(out, "wb" if args.force else "xb") as file:
-            file.write(text)
-    except FileExistsError:
-        raise InputError(f"{out}: exists; choose another name or say --force") from None
-    except OSError as error:
-        raise InputError(f"{out}: cannot be written ({error.strerror or error})") from None
+    about = about_model(loaded.model, state) if loaded.model else None
+    text = _render(_kind(out), state, session.problem.about, session.problem.meta, source, about).encode()
+    write_file(out, text, args.force)
     print(f"{printable(os.fspath(out))}: {len(text):,} bytes")
     return 0
 
@@ -53,16 +50,16 @@ def _kind(out: Path) -> str:
     raise InputError(f"{out}: end the name in .svg, .html, .gv or .gv.svg")
 
 
-def _render(kind: str, state: State, title: str, meta: dict[str, object], source: str) -> str:
+def _render(kind: str, state: State, title: str, meta: dict[str, object], source: str, about: About | None) -> str:
     # Each writer is imported when it is wanted: the pictures need numpy, the others do not.
     if kind == ".svg":
         from ..report.picture import report_svg
 
-        return report_svg(state, title, meta, source)
+        return report_svg(state, title, meta, source, about)
     if kind == ".html":
         from ..report.html import report_html
 
-        return report_html(state, title, meta, source)
+        return report_html(state, title, meta, source, about)
     from ..report.gv import graph_gv, render_svg
 
     text = graph_gv(state, title or source)

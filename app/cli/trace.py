@@ -12,10 +12,11 @@ import sys
 
 import msgspec
 
-from ...core.errors import GalloscopeError, InputError
+from ...core.errors import GalloscopeError
 from ...core.files.record import session_record
 from .inputs import load_all
 from .model_options import add_model_options
+from .output import tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -29,15 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Trace every file; 2 when one could not be read."""
-    if sys.stdout is None:
-        raise InputError("there is no standard output to write to")
     gc.disable()  # a trace is one burst of small tuples that all live to its end: collecting them finds nothing
     code = 0
     for path in args.files:
         try:
             records = [session_record(one.session) for one in load_all(path, args)]
         except GalloscopeError as error:
-            print(f"galloscope: {error}", file=sys.stderr)
+            tell(str(error))
             records = [{"error": str(error)}]
             code = 2
         for record in records:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from ...core.errors import InputError
-from ...core.gguf.magic import is_gguf
+from ...core.errors import InputError, printable
 from ...core.text import bytes_text
+from .inputs import need_gguf
 from .model_options import add_model_options, options_of
 from .table import table
 
@@ -35,8 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the patterns and the places."""
-    if not is_gguf(args.file):
-        raise InputError(f"{args.file}: not a GGUF file")
+    need_gguf(args.file)
     from ...core.gguf.read import read_header  # only for a GGUF
     from ...core.llama.matches import matches
     from ...core.llama.overrides import all_overrides
@@ -56,7 +55,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         keys = ("name", "type", "bytes", "buffer_type", "why")
         told = {
-            "file": args.file,
+            "file": printable(args.file),
             "patterns": [msgspec.to_builtins(one) for one in caught],
             "weights": [dict(zip(keys, row, strict=True)) for row in rows],
         }

@@ -13,12 +13,11 @@ from typing import Any
 
 import msgspec
 
-from ...core.errors import InputError
-from ...core.gguf.magic import is_gguf
+from ...core.errors import InputError, printable
 from ...core.llama.brief import Brief, brief, changes
 from ...core.llama.flags import words
 from ...core.text import bytes_text
-from .inputs import open_model_with
+from .inputs import need_gguf, open_model_with
 from .model_options import add_model_options, options_of, with_change
 from .table import table
 
@@ -41,8 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Open the model once for each row."""
-    if not is_gguf(args.file):
-        raise InputError(f"{args.file}: not a GGUF file; what-if needs a model")
+    need_gguf(args.file, "what-if needs a model")
     if not args.change:
         raise InputError('nothing to change: say for example --change "-ngl 20"')
     if len(args.change) > MOST:
@@ -60,12 +58,12 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(_plain(args.file, rows)) + b"\n")
     else:
-        print(f"{args.file} {shlex.join(words(base))}".rstrip() + "\n")
+        print(printable(f"{args.file} {shlex.join(words(base))}".rstrip()) + "\n")
         print(_table(rows))
         for label, one, why_not in rows[1:]:
             first = rows[0][1]
             told = why_not or (first is not None and one is not None and "; ".join(changes(first, one))) or "nothing"
-            print(f"\n{label}: {told}")
+            print(f"\n{printable(label)}: {told}")
     return 0
 
 
@@ -88,15 +86,18 @@ def _table(rows: list[tuple[str, Brief | None, str]]) -> str:
             by_name = {row.name: row for row in one.totals}
             for name in names:
                 total = by_name.get(name)
-                cells += [bytes_text(total.total), bytes_text(total.compute)] if total else ["-", "-"]
+                cells += [bytes_text(total.total + total.output), bytes_text(total.compute)] if total else ["-", "-"]
         lines.append(tuple(cells))
-    return table(tuple(head), lines, right=range(1, len(head))) + "\n* ops that fell back because a device refuses them"
+    return (
+        table(tuple(head), lines, right=range(1, len(head)))
+        + "\n* ops that fell back because a device refuses them. Copied: for experts at most, only those in use go."
+    )
 
 
 def _plain(file: str, rows: list[tuple[str, Brief | None, str]]) -> dict[str, Any]:
     first = rows[0][1]
     return {
-        "file": file,
+        "file": printable(file),
         "rows": [
             {"change": label, "error": error}
             if one is None

@@ -21,9 +21,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the sentences."""
-    state = replay(pick_run(load(args.file, args).session, args.run))
+    loaded = load(args.file, args)
+    state = replay(pick_run(loaded.session, args.run))
     tensor = find_tensor(state, args.tensor)
     told = why(state, tensor)
+    if loaded.model:
+        from ...core.llama.placement import place_weights  # only for a GGUF
+        from ...core.llama.weight_reason import weight_reason
+
+        reason = weight_reason(place_weights(loaded.model.header, loaded.model.taken.options), state, tensor)
+        told += [reason] if reason else []
     if args.json:
         rows = [{"topic": one.topic, "text": one.text, "tensor": one.tensor, "split": one.split} for one in told]
         answer = {"tensor": state.names[tensor], "id": tensor, "why": rows}

@@ -28,8 +28,18 @@ def pattern_matches(model: TracedModel | None, asked: object) -> dict[str, Any]:
         raise InputError("this file is a graph: its weights are where they are")
     if not isinstance(asked, list) or len(asked) > MAX_OVERRIDES or not all(map(_is_pair, asked)):
         raise InputError(f"expected up to {MAX_OVERRIDES} pairs of a pattern and a buffer type")
-    overrides = [Override(pattern, buft) for pattern, buft in asked]
-    return {"matches": [_plain(one) for one in matches(model.header, model.taken.options, overrides)]}
+    read = [_read(pattern, buft) for pattern, buft in asked]
+    good = [one for one in read if isinstance(one, Override)]
+    found = iter(matches(model.header, model.taken.options, good))
+    return {"matches": [_plain(next(found) if isinstance(one, Override) else one) for one in read]}
+
+
+def _read(pattern: str, buft: str) -> Override | InputError:
+    """The pair as llama.cpp would read it from `-ot PATTERN=BUFFER TYPE`, which cuts at commas and the first `=`."""
+    for letter in ",=":
+        if letter in pattern:
+            return InputError(f"a pattern of -ot cannot hold {letter!r}: llama.cpp cuts the text there")
+    return Override(pattern, buft)
 
 
 def _is_pair(pair: object) -> bool:

@@ -18,6 +18,18 @@ from .devices import DeviceTotals
 GROUPS = {"devices": "Devices and weights", "context": "Context", "graph": "Graph"}
 """Headings of the panel, by the groups of the flags."""
 _OWN_EDITOR = ("devices", "overrides")
+_BRIEF = {
+    "split_mode": "layer: over all GPUs",
+    "main_gpu": "the GPU of -sm none",
+    "n_cpu_moe": "layers with CPU experts",
+    "offload_kqv": "cache, attention on the CPU",
+    "op_offload": "ops stay with host weights",
+    "type_k": "type of the K cache",
+    "type_v": "type of the V cache",
+    "swa_full": "full cache in window layers",
+    "n_outputs": "tokens with logits",
+}
+"""What fits on one line beside a field, where the flag's own words do not; those are its tooltip."""
 _SHORT = ("n_ctx", "n_batch", "n_ubatch", "flash_attn")
 """Said in the top bar whatever they are."""
 
@@ -43,6 +55,7 @@ def _field(flag: Flag) -> dict[str, Any]:
         "field": flag.field,
         "names": list(flag.names),
         "help": flag.help,
+        "brief": _BRIEF.get(flag.field, ""),
         "switch": flag.switch is not None,
         "choices": list(flag.choices),
         "usual": "" if flag.switch is not None else " ".join(_texts(flag, usual)),

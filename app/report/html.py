@@ -19,6 +19,7 @@ from ...core.explain.why import why
 from ...core.state import State
 from ...core.text import bytes_text, shape_text
 from ..figures.scene import scene_of
+from .about import About, facts_line
 
 ASSETS = Path(__file__).resolve().parent.parent.parent / "assets"
 SCRIPTS = ("format.js", "card.js", "strip*.js", "dag*.js", "report.js")
@@ -28,15 +29,14 @@ MOST_WHY = 6000
 MOST_ROWS = 200
 
 
-def report_html(state: State, title: str, meta: dict[str, Any], source: str) -> str:
-    """The report of a run; the same state gives the same bytes."""
+def report_html(state: State, title: str, meta: dict[str, Any], source: str, about: About | None = None) -> str:
+    """The report of a run; the same state gives the same bytes. `about` is the model that the graph was made of."""
     numbers = stats(state)
     data = gzip.compress(msgspec.json.encode({"scene": scene_of(state), "why": _why(state, numbers)}), 9, mtime=0)
-    facts = [source, *(f"{key} {value}" for key, value in meta.items())]
-    facts.append(f"{numbers['nodes']:,} nodes, {numbers['leafs']:,} leafs, {numbers['steps']:,} steps")
     return _PAGE.format(
         title=html.escape(title or source),
-        facts=html.escape(" · ".join(facts)),
+        facts=html.escape(" · ".join(facts_line(source, meta, numbers))),
+        about="" if about is None else _about(about),
         style="\n".join(_assets(STYLES)),
         answers="".join(_answer(sentence) for sentence in answers(state, check(state))),
         devices=_devices(numbers),
@@ -45,6 +45,28 @@ def report_html(state: State, title: str, meta: dict[str, Any], source: str) -> 
         version=html.escape(__version__),
         data=base64.b64encode(data).decode("ascii"),
         scripts="\n".join(f"<script>\n{text}\n</script>" for text in _assets(SCRIPTS)),
+    )
+
+
+def _about(about: About) -> str:
+    """The command, what to know, and a table of the devices' memory."""
+    rows = [
+        (
+            "",
+            [
+                row.name,
+                *(bytes_text(size) if size else "–" for size in (row.weights, row.kept, row.recurrent, row.compute)),
+                bytes_text(row.output) if row.output else "–",
+                bytes_text(row.total),
+                "–" if row.memory is None else bytes_text(row.memory),
+            ],
+        )
+        for row in about.devices
+    ]
+    head = ["device", "weights", "KV", "recurrent", "compute", "output", "sum", "memory"]
+    told = "".join(f"<li>{html.escape(one)}</li>" for one in about.told)
+    return f"<p><code>{html.escape(about.command)}</code></p>\n<ul class=gs-muted>{told}</ul>\n" + _table(
+        head, rows, set(range(1, 8)), set()
     )
 
 
@@ -148,7 +170,7 @@ _PAGE = """<!doctype html>
 <label>colour by <select id="gs-color"></select></label>
 <button id="gs-theme" type="button">light / dark</button></div></header>
 <p class="gs-muted">{facts}</p>
-<ul class="gs-answers">{answers}</ul>
+{about}<ul class="gs-answers">{answers}</ul>
 <div class="gs-pictures">
 <div class="gs-panel"><div id="gs-dag"></div></div>
 <section class="gs-panel gs-why-panel"><p id="gs-why-head"></p><ul id="gs-why"></ul></section>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from ... import __version__
@@ -12,9 +13,10 @@ from ...core.explain.stats import stats
 from ...core.explain.usage import kind_of
 from ...core.state import State
 from ...core.text import bytes_text, shape_text
-from ..figures.devices import device_totals
+from ..figures.devices import DeviceTotals, device_totals
 from ..figures.palette import CAUSE_ENTRIES, cause_index, device_hues
 from . import svg
+from .about import About, facts_line, free_text
 from .strip_svg import strip_svg
 
 WIDTH = 1200.0
@@ -23,7 +25,7 @@ INNER = WIDTH - 2 * MARGIN
 MOST_ROWS = 14
 
 
-def report_svg(state: State, title: str, meta: dict[str, Any], source: str) -> str:
+def report_svg(state: State, title: str, meta: dict[str, Any], source: str, about: About | None = None) -> str:
     """The whole report as one SVG text; the same state gives the same bytes.
 
     Args:
@@ -31,11 +33,14 @@ def report_svg(state: State, title: str, meta: dict[str, Any], source: str) -> s
         title: what the graph says about itself.
         meta: parameters of the graph, shown as given.
         source: the file's name.
+        about: the model that the graph was made of.
     """
     page = _Page(state)
     page.head(title, meta, source)
+    if about is not None:
+        page.about(about)
     page.sentences()
-    page.devices()
+    page.devices(device_totals(state) if about is None else about.devices)
     page.section("Memory over the steps of the plan")
     chart, height = strip_svg(state, MARGIN, page.y, INNER)
     page.add(chart, height + 12)
@@ -70,11 +75,18 @@ class _Page:
     def head(self, title: str, meta: dict[str, Any], source: str) -> None:
         for words in svg.wrap([(title or source, "strong")], INNER, 20)[:2]:
             self.add(svg.runs(MARGIN, self.y + 18, words, 20), 28)
-        facts = [source, *(f"{key} {value}" for key, value in meta.items())]
-        numbers = self.numbers
-        facts.append(f"{numbers['nodes']:,} nodes, {numbers['leafs']:,} leafs, {numbers['steps']:,} steps")
-        for words in svg.wrap([(" · ".join(facts), "")], INNER, 12)[:3]:
+        facts = " · ".join(facts_line(source, meta, self.numbers))
+        for words in svg.wrap([(facts, "")], INNER, 12)[:3]:
             self.add(svg.text(MARGIN, self.y + 12, "".join(piece for piece, _ in words), 12, svg.MUTED), 18)
+        self.y += 8
+
+    def about(self, about: About) -> None:
+        """The command in mono, then a line or two for each thing to know."""
+        for words in svg.wrap([(about.command, "name")], INNER, 12)[:4]:
+            self.add(svg.text(MARGIN, self.y + 12, "".join(piece for piece, _ in words), 12, mono=True), 18)
+        for told in about.told:
+            for words in svg.wrap([(told, "")], INNER, 12)[:3]:
+                self.add(svg.text(MARGIN, self.y + 12, "".join(piece for piece, _ in words), 12, svg.MUTED), 18)
         self.y += 8
 
     def sentences(self) -> None:
@@ -88,16 +100,15 @@ class _Page:
                 self.add(svg.runs(MARGIN + 14, self.y + 14, words), 21)
         self.y += 6
 
-    def devices(self) -> None:
+    def devices(self, rows: Sequence[DeviceTotals]) -> None:
         """One bar a device: compute buffer, other data, weights, to one scale."""
         self.section("Bytes per device")
-        rows = device_totals(self.state)
         most = max((row.total for row in rows), default=0) or 1
         for row in rows:
             x = MARGIN + 150
             self.parts.append(svg.text(MARGIN, self.y + 13, row.name, 12, weight=600))
-            room = INNER - 150 - 470
-            for size, opacity in ((row.compute, 1.0), (row.kept, 0.55), (row.weights, 0.25)):
+            room = INNER - 150 - (470 if row.memory is None else 640)
+            for size, opacity in ((row.compute, 1.0), (row.kept + row.recurrent, 0.55), (row.weights, 0.25)):
                 wide = size / most * room
                 if size:
                     self.parts.append(
@@ -105,8 +116,8 @@ class _Page:
                     )
                 x += wide
             words = (
-                f"compute {bytes_text(row.compute)} · KV and other data {bytes_text(row.kept)} · "
-                f"weights {bytes_text(row.weights)}"
+                f"compute {bytes_text(row.compute)} · KV and other data {bytes_text(row.kept + row.recurrent)} · "
+                f"weights {bytes_text(row.weights)}{free_text(row)}"
             )
             self.add(svg.text(WIDTH - MARGIN, self.y + 13, words, 12, svg.INK, "end"), 22)
 

@@ -15,6 +15,10 @@ UNITS = {
     "MiB": 1 << 20,
     "GiB": 1 << 30,
     "TiB": 1 << 40,
+    "K": 1 << 10,
+    "M": 1 << 20,
+    "G": 1 << 30,
+    "T": 1 << 40,
     "KB": 10**3,
     "MB": 10**6,
     "GB": 10**9,
@@ -79,7 +83,10 @@ def parse_device(text: str) -> DeviceSpec:
     memory: int | None = None
     limits: dict[str, int] = {}
     if parts and "=" not in parts[0]:
-        memory = parse_bytes(parts.pop(0), f"{where}, memory")
+        given = parts.pop(0)
+        memory = parse_bytes(given, f"{where}, memory")
+        if given.strip().isdecimal() and memory < 1 << 20:
+            raise InputError(f"{where}: {given} is a number of bytes; say {given}GiB or {given}MiB")
     if len(parts) > 1:
         raise InputError(f"{where}: expected NAME[:MEMORY][:LIMIT=VALUE,...]")
     for pair in parts[0].split(",") if parts else ():
@@ -99,7 +106,8 @@ def device_text(spec: DeviceSpec) -> str:
     """The text that `parse_device` reads back."""
     words = [spec.profile]
     if spec.memory is not None:
-        words.append(bytes_word(spec.memory))
+        word = bytes_word(spec.memory)
+        words.append(f"{word}B" if word.isdecimal() else word)
     if spec.limits:
         words.append(",".join(f"{name}={bytes_word(value)}" for name, value in spec.limits.items()))
     return ":".join(words)

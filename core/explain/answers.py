@@ -91,8 +91,9 @@ def _peak(state: State) -> Sentence | None:
         return Sentence("peak", f"{lead}: {whose} is {bytes_text(size)} of it, {share} %.", tensor=owner)
     return Sentence(
         "peak",
-        f"{device} needs **{bytes_text(top.size)}**: at its peak, {name(state.names[at])}, {bytes_text(top.peak)} are "
-        f"alive, {share} % of that {whose}; {bytes_text(max(0, top.size - top.peak))} lie between tensors.",
+        f"{device} needs **{bytes_text(top.size)}**. Alive at its peak, {name(state.names[at])}: "
+        f"{bytes_text(top.peak)}, of which {share} % are {whose}; "
+        f"{bytes_text(max(0, top.size - top.peak))} lie between tensors.",
         tensor=owner,
     )
 
@@ -166,10 +167,12 @@ def _offload(state: State) -> Sentence | None:
     weights = [t for split in state.splits for t in split.inputs if state.tensors[t].is_weight]
     size = sum(state.tensors[t].nbytes for t in weights)
     cuts = sum(1 for split in state.splits if split.reason is SplitReason.WEIGHT)
+    experts = any(state.tensors[node].op is Op.MUL_MAT_ID for node in moved)
+    most = " at most, as only the experts in use are copied" if experts else ""
     return Sentence(
         "offload",
         f"**Op offload**: {count(len(moved), 'op')} with host weights moved to a GPU, so "
-        f"{count(len(weights), 'weight')} ({bytes_text(size)}) are copied there each batch; "
+        f"{count(len(weights), 'weight')} ({bytes_text(size)}{most}) are copied there each batch; "
         f"{count(cuts, 'split')} {'exists' if cuts == 1 else 'exist'} only to let such weights go.",
         tensor=moved[0],
     )

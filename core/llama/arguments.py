@@ -69,7 +69,7 @@ def _read(words: Sequence[str]) -> tuple[Options, list[str]]:
         elif flag.switch is not None:
             if equals:
                 raise InputError(f"{word}: {name} takes no value")
-            values[flag.field] = flag.switch
+            values[flag.field] = flag.switch != (name in flag.undo)
         elif name in ("-fa", "--flash-attn") and not equals and _is_no_flash(following):
             values[flag.field] = FlashAttn.ON  # a switch, in older builds
         elif given is None or (not equals and given in BY_NAME):

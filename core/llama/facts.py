@@ -213,5 +213,5 @@ def _window(header: Header, trunk: int) -> tuple[int, tuple[bool, ...]]:
 def _unknown(arch: str, what: str) -> InputError:
     return InputError(
         f"architecture {arch!r} has {what}, whose size only llama.cpp itself knows: "
-        "pip install 'galloscope[native]' (Linux, x86-64)"
+        "pip install xllamacpp==2026.10.11549 (Linux, x86-64)"
     )

@@ -39,6 +39,7 @@ class Flag(msgspec.Struct, frozen=True):
         show: from a value to text; the texts of a repeated flag.
         repeat: it may be given several times and collects.
         switch: the value that giving it means, for a switch.
+        undo: the switch's opposite, which llama.cpp has too.
         group: heading in the page's panel.
         choices: the values a menu offers; empty for free text.
     """
@@ -51,13 +52,14 @@ class Flag(msgspec.Struct, frozen=True):
     show: Callable[[Any], list[str]] = lambda value: [str(value)]
     repeat: bool = False
     switch: bool | None = None
+    undo: tuple[str, ...] = ()
     group: str = "model"
     choices: tuple[str, ...] = ()
 
 
 def _number(least: int, what: str) -> Callable[[str], int]:
     def read(text: str) -> int:
-        number = int(text) if text.strip().lstrip("-").isdecimal() and len(text) < 20 else None
+        number = int(text) if text.isascii() and text.strip().lstrip("-").isdecimal() and len(text) < 20 else None
         if number is not None and number > MOST:
             raise ValueError(f"{what}, {MOST} at most")
         if number is None or number < least:
@@ -172,14 +174,16 @@ FLAGS: tuple[Flag, ...] = (
          _cache_type, lambda value: [value.name], group="context", choices=CACHE_TYPES),
     Flag("type_v", ("-ctv", "--cache-type-v"), "TYPE", "element type of the V cache (default f16)",
          _cache_type, lambda value: [value.name], group="context", choices=CACHE_TYPES),
-    Flag("kv_unified", ("-kvu", "--kv-unified"), "", "one cache for all sequences", switch=True, group="context"),
+    Flag("kv_unified", ("-kvu", "--kv-unified"), "", "one cache for all sequences", switch=True,
+         undo=("-no-kvu", "--no-kv-unified"), group="context"),
     Flag("swa_full", ("--swa-full",), "", "window layers keep the whole context", switch=True, group="context"),
     Flag("offload_kqv", ("-nkvo", "--no-kv-offload"), "", "cache and attention stay on the CPU", switch=False,
-         group="devices"),
+         undo=("-kvo", "--kv-offload"), group="devices"),
     Flag("op_offload", ("--no-op-offload",), "", "no op of a host weight moves to a GPU", switch=False,
-         group="devices"),
+         undo=("--op-offload",), group="devices"),
     Flag("no_host", ("--no-host",), "", "no pinned host buffers", switch=True, group="devices"),
-    Flag("repack", ("--repack",), "", "the CPU may repack weights (off by default here)", switch=True, group="devices"),
+    Flag("repack", ("--repack",), "", "the CPU may repack weights (off by default here)", switch=True,
+         undo=("-nr", "--no-repack"), group="devices"),
     Flag("n_tokens", ("--n-tokens",), "N", "tokens of the prefill graph (default: a whole micro-batch)",
          _number(1, "a number of tokens"), lambda value: [] if value is None else [str(value)], group="graph"),
     Flag("n_outputs", ("--n-outputs",), "N", "tokens whose logits are wanted (default: all)",
@@ -187,7 +191,7 @@ FLAGS: tuple[Flag, ...] = (
 )  # fmt: skip
 """In the order of the panel and of a printed command."""
 
-BY_NAME: dict[str, Flag] = {name: flag for flag in FLAGS for name in flag.names}
+BY_NAME: dict[str, Flag] = {name: flag for flag in FLAGS for name in (*flag.names, *flag.undo)}
 
 
 def read_value(flag: Flag, name: str, text: str) -> Any:
@@ -196,6 +200,10 @@ def read_value(flag: Flag, name: str, text: str) -> Any:
     Raises:
         InputError: it is not what the flag takes.
     """
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # an argument of bytes that are no UTF-8
+        raise InputError(f"{name} {text}: not UTF-8") from None
     try:
         return flag.read(text)
     except ValueError as error:

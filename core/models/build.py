@@ -38,7 +38,7 @@ def architecture_of(header: Header) -> Architecture:
     if found is None:
         raise InputError(
             f"architecture {name!r} has no builder{nearest(name, MODELS)}, there is one for {', '.join(MODELS)}; any "
-            f"other needs the real llama.cpp: pip install 'galloscope[native]' (Linux, x86-64)"
+            f"other needs the real llama.cpp: pip install xllamacpp==2026.10.11549 (Linux, x86-64)"
         )
     return found
 

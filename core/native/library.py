@@ -16,7 +16,7 @@ from . import layouts as abi
 
 WHEEL = "xllamacpp"
 FILE = "xllamacpp.abi3.so"
-INSTALL = "pip install 'galloscope[native]'"
+INSTALL = "pip install xllamacpp==2026.10.11549"
 HEAD = 4096
 """The notes of the shared object lie in its first page."""
 

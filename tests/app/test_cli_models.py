@@ -49,7 +49,7 @@ def test_stats_tells_the_model_first(capsys: pytest.CaptureFixture[str], way: st
     text = say(capsys, "stats", LLAMA, *GPU, "-c", "512", "-fa", "off", "--graphs", way)
     assert text.startswith("llama-server -m llama_4l.gguf -dev CUDA0 ")
     assert "-c 512 -b 512 -ub 512" in text
-    told = "verified, every decision equals that of llama.cpp b11549" if way == "llama.cpp" else "not compared"
+    told = "verified, given these devices every decision equals" if way == "llama.cpp" else "not compared"
     assert told in text
     (numbers,) = records(capsys, "stats", LLAMA, *GPU, "-c", "512", "-fa", "off", "--graphs", way, "--json")
     rows = {row["name"]: row for row in numbers["model"]["totals"]}
@@ -77,6 +77,13 @@ def test_why_follows_the_options(capsys: pytest.CaptureFixture[str]) -> None:
     assert "On CPU" in say(capsys, *ask, "-ngl", "1", "--mode", "decode")
 
 
+def test_why_of_a_weight_tells_why_it_was_loaded_there(capsys: pytest.CaptureFixture[str]) -> None:
+    ask = ("why", LLAMA, "blk.0.ffn_up.weight", *GPU, "--graphs", "builder")
+    assert "llama.cpp loads it into CUDA0: layer 0 is on CUDA0" in say(capsys, *ask)
+    assert "llama.cpp loads it into CUDA_Host: layer 0 is on CPU: -ngl 2 leaves" in say(capsys, *ask, "-ngl", "2")
+    assert "llama.cpp loads it into CUDA_Host: -ot ffn_up=CPU" in say(capsys, *ask, "-ot", "ffn_up=CPU")
+
+
 def test_one_graph_at_a_time_where_one_is_shown(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     for words in (("why", LLAMA, "l_out-0"), ("report", LLAMA, "-o", str(tmp_path / "r.svg"))):
         assert "choose --mode prefill or --mode decode" in say(
@@ -87,7 +94,14 @@ def test_one_graph_at_a_time_where_one_is_shown(capsys: pytest.CaptureFixture[st
 def test_a_report_of_a_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     out = tmp_path / "report.svg"
     say(capsys, "report", LLAMA, *GPU, "--graphs", "builder", "-o", str(out))
-    assert "CUDA0" in out.read_text()
+    text = out.read_text()
+    assert "llama-server -m llama_4l.gguf -dev CUDA0" in text
+    assert "not compared with llama.cpp" in text
+    assert "simulated, profile cuda with 24 GiB" in text
+    assert "of 24 GiB" in text
+    page = tmp_path / "report.html"
+    say(capsys, "report", LLAMA, *GPU, "--graphs", "builder", "-o", str(page))
+    assert "<code>llama-server -m llama_4l.gguf -dev CUDA0" in page.read_text()
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -120,6 +134,32 @@ def test_whatif_has_a_row_for_each_change(capsys: pytest.CaptureFixture[str]) ->
     assert numbers["rows"][0]["changes"] == []
     (only_cpu,) = [row for row in numbers["rows"] if row["change"] == "--device cpu"]
     assert [graph["splits"] for graph in only_cpu["graphs"]] == [1, 1]
+
+
+def test_an_option_is_its_whole_name(capsys: pytest.CaptureFixture[str]) -> None:
+    """-t of a llama.cpp command is a number of threads, not the beginning of -ts."""
+    for words in (["-t", "8"], ["-m", "3"], ["--no-k"]):
+        assert f"{words[0]}: galloscope stats has no such option" in say(capsys, "stats", LLAMA, *words, code=2)
+
+
+def test_a_pasted_command_gives_the_options(capsys: pytest.CaptureFixture[str]) -> None:
+    line = "llama-server -m x.gguf -dev CUDA0 -ngl 2 -c 512 --temp 0.7"
+    words = ("stats", LLAMA, "--graphs", "builder")
+    assert main([*words, "--command", line, "-ngl", "3"]) == 0
+    told = capsys.readouterr()
+    assert "-dev CUDA0 -ngl 3 -c 512" in told.out
+    assert "passed over: -m --temp" in told.err
+    assert told.out == say(capsys, *words, "--device", "cuda", "-ngl", "3", "-c", "512")
+
+
+def test_a_change_can_take_a_flag_back(capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["whatif", MOE, *GPU, "--cpu-moe", "-nkvo", "--no-op-offload", "--graphs", "builder", "--json"]
+    changes = ["--change", "--n-cpu-moe 1", "--change", "-kvo", "--change", "--op-offload"]
+    (told,) = records(capsys, *words, *changes)
+    fewer, cache, offload = (row["changes"] for row in told["rows"][1:])
+    assert any("CUDA0 weights +" in one for one in fewer)
+    assert any("CUDA0 KV cache +" in one for one in cache)
+    assert any("splits" in one for one in offload)
 
 
 def test_weights_tells_what_a_pattern_catches(capsys: pytest.CaptureFixture[str]) -> None:

@@ -338,6 +338,8 @@ def test_a_pattern_says_what_it_catches(client: FlaskClient, model: Path) -> Non
         (["ffn_up", "CUDA7"], "available: CUDA0, CPU"),
         (["(" * 390, "CPU"], ""),
         (["x" * 401, "CPU"], "at most 400"),
+        (["ffn_.{1,9}", "CPU"], "cannot hold ','"),
+        (["ffn=up", "CPU"], "cannot hold '='"),
     ],
 )
 def test_a_bad_pattern_is_told_beside_the_good_ones(

@@ -87,6 +87,14 @@ def test_what_cannot_be_opened_is_told_in_a_sentence(client: FlaskClient, source
     assert sentence in answer["error"]
 
 
+@pytest.mark.parametrize("route", ["/open", "/open/matches"])
+@pytest.mark.parametrize("body", [b"", b"x", b"[1]", b"[" * 60000, b'{"a":' * 12000, b'{"options": "-ot \\ud800=CPU"}'])
+def test_what_is_no_request_is_told_in_a_sentence(client: FlaskClient, route: str, body: bytes) -> None:
+    answer = client.post(route, data=body, headers=POST)
+    assert (answer.status_code, set(answer.get_json())) == (200, {"error"})
+    assert "cannot be read" in answer.get_json()["error"]
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -183,3 +191,4 @@ def test_a_session_that_is_gone_is_404(client: FlaskClient) -> None:
     assert client.get("/scene/0123/0.json").status_code == 404
     opened = open_source(client, f"sample:{FIRST}")
     assert client.get(f"/scene/{opened['session']}/7.json").status_code == 404
+    assert client.post("/open/matches", json={"session": "0123", "overrides": []}, headers=POST).status_code == 404

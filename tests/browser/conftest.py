@@ -1,8 +1,10 @@
 """A server for the page, and a tab that fails a test when anything goes wrong in it."""
 
 import logging
+import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page
@@ -10,6 +12,8 @@ from werkzeug.serving import make_server
 
 from galloscope.app.server import create_app
 from galloscope.app.sessions import SessionStore
+from galloscope.core.gguf.read import parse_header
+from galloscope.core.models.made_up import MadeUp, made_up
 from galloscope.tests.browser.driver import SMALL, Driver
 
 STORE = SessionStore()
@@ -26,6 +30,16 @@ def address() -> Iterator[str]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model of 5 GB of which only the header is there."""
+    path = tmp_path_factory.mktemp("models") / "made-up.gguf"
+    header = made_up(MadeUp(n_layer=3, n_embd=256, n_head=4, head_size=64, n_ctx_train=8192))
+    path.write_bytes(header)
+    os.truncate(path, max(5 << 30, parse_header(header, "made-up").parts[0].file_bytes))
+    return path
 
 
 @pytest.fixture

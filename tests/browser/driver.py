@@ -1,7 +1,9 @@
 """A tab of the page that browser tests drive."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from playwright.sync_api import Dialog, Page, expect
 
@@ -9,6 +11,7 @@ from galloscope.app.sessions import SessionStore
 
 SMALL = "llama_4l-g2full-prefill-fa1-reserve"
 READY = "#page[data-state=ready]"
+GPU = "--device cuda:1GiB"
 
 
 class Driver:
@@ -71,3 +74,20 @@ class Driver:
 
     def query(self, key: str) -> str | None:
         return self.run("key => new URLSearchParams(location.search).get(key)", key)  # type: ignore[no-any-return]
+
+
+def open_model(driver: Driver, model: Path, options: str = "", rest: str = "") -> Driver:
+    return driver.open(f"?file=path:{model}&options={quote(options)}{rest}")
+
+
+def until_options(driver: Driver, options: str | None) -> None:
+    """Until the picture of these options is on the screen."""
+    driver.until(lambda: driver.query("options") == options)
+    expect(driver.page.locator("#waiting")).to_be_hidden()
+
+
+def select(driver: Driver, name: str) -> int:
+    tensor = driver.id_of(name)
+    driver.run("id => galloscope.page.select({ tensor: id })", tensor)
+    driver.expect_selected(tensor, name)
+    return tensor

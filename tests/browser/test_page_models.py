@@ -1,6 +1,5 @@
 """A GGUF in a real Chromium: opening, parameters, prefill and decode, -ot, errors, cancelling, the address."""
 
-import os
 import re
 import time
 from pathlib import Path
@@ -13,40 +12,11 @@ from playwright.sync_api import expect
 from galloscope.app import sessions
 from galloscope.app.model_open import Headers, open_for_page
 from galloscope.core.errors import InputError
-from galloscope.core.gguf.read import parse_header
 from galloscope.core.models.made_up import MadeUp, made_up
-from galloscope.tests.browser.driver import READY, Driver
+from galloscope.tests.browser.driver import GPU, READY, Driver, open_model, select, until_options
 
 pytestmark = pytest.mark.browser
-GPU = "--device cuda:1GiB"
 VERIFIED = re.compile("verified against llama.cpp|built by galloscope")
-
-
-@pytest.fixture(scope="module")
-def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model of 5 GB of which only the header is there."""
-    path = tmp_path_factory.mktemp("models") / "made-up.gguf"
-    header = made_up(MadeUp(n_layer=3, n_embd=256, n_head=4, head_size=64, n_ctx_train=8192))
-    path.write_bytes(header)
-    os.truncate(path, max(5 << 30, parse_header(header, "made-up").parts[0].file_bytes))
-    return path
-
-
-def open_model(driver: Driver, model: Path, options: str = "", rest: str = "") -> Driver:
-    return driver.open(f"?file=path:{model}&options={quote(options)}{rest}")
-
-
-def until_options(driver: Driver, options: str | None) -> None:
-    """Until the picture of these options is on the screen."""
-    driver.until(lambda: driver.query("options") == options)
-    expect(driver.page.locator("#waiting")).to_be_hidden()
-
-
-def select(driver: Driver, name: str) -> int:
-    tensor = driver.id_of(name)
-    driver.run("id => galloscope.page.select({ tensor: id })", tensor)
-    driver.expect_selected(tensor, name)
-    return tensor
 
 
 def test_a_path_opens_in_the_dialog(driver: Driver, model: Path) -> None:

@@ -95,7 +95,7 @@ def test_a_printed_command_reads_back() -> None:
     assert text.startswith("llama-server -m 'my model.gguf' -dev CUDA0 -ngl 20 ")
     found, skipped = read_command(text)
     assert found == read_words([*words(asked)[2:], "--device", "cuda"])
-    assert skipped == ["-m", "--no-repack", "-fit"]
+    assert skipped == ["-m", "-fit"]
 
 
 @pytest.mark.parametrize(
