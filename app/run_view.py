@@ -13,6 +13,8 @@ from ..core.check.checker import Violation, check
 from ..core.explain.answers import answers
 from ..core.explain.sentence import Sentence
 from ..core.explain.stats import stats
+from ..core.llama.placement import place_weights
+from ..core.llama.weight_reason import weight_reason
 from ..core.log import Run
 from ..core.replay import replay
 from ..core.state import State
@@ -62,6 +64,15 @@ class RunView:
     def violations(self) -> list[Violation]:
         """What the checker says about the plan."""
         return self._once("violations", lambda: check(self.state))
+
+    def loaded(self, tensor: int) -> list[Sentence]:
+        """Of a model's weight: why llama.cpp loaded it where it lies."""
+        model = self.opened.model if self.opened else None
+        if model is None:
+            return []
+        placement = self._once("placement", lambda: place_weights(model.header, model.taken.options))
+        reason = weight_reason(placement, self.state, tensor)
+        return [reason] if reason else []
 
     @property
     def answers(self) -> list[Sentence]:

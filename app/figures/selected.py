@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ...core.events import SplitReason
@@ -26,6 +27,7 @@ GROUPS = {
     "taken_over": "handed on",
     "readers": "lifetime",
     "kept": "lifetime",
+    "loaded": "loaded",
 }
 """The heading under which each topic of `core.explain.why` stands."""
 
@@ -62,8 +64,8 @@ class GroupCard:
     sentences: list[Sentence]
 
 
-def tensor_card(state: State, tensor: int) -> TensorCard:
-    """The selected tensor in words."""
+def tensor_card(state: State, tensor: int, more: Sequence[Sentence] = ()) -> TensorCard:
+    """The selected tensor in words; `more` is what the state does not know."""
     one = state.tensors[tensor]
     device = state.backend_ids[tensor]
     facts = [] if one.op.value == "NONE" else [one.op.value]
@@ -72,7 +74,7 @@ def tensor_card(state: State, tensor: int) -> TensorCard:
     facts += [f"layer {one.layer}"] if one.layer >= 0 else []
     facts += ["output"] if state.flags[tensor] & Flag.OUTPUT else []
     rows: list[tuple[str, list[Sentence]]] = []
-    for sentence in why(state, tensor):
+    for sentence in (*why(state, tensor), *more):
         plain = one.op.value != "NONE" and sentence.tensor < 0 and "strides" not in sentence.text
         if sentence.topic == "what" and plain:
             continue  # the line of facts has said it all

@@ -13,7 +13,8 @@ from ..run_view import RunView
 
 _COMPARED = (
     "Same order of nodes and leafs, same device for every node, same splits and copies, same chunks of every compute "
-    "buffer and the same offset for every tensor."
+    "buffer and the same offset for every tensor.",
+    "llama.cpp was given the same simulated devices: what a real one would support is assumed by its profile.",
 )
 _NOT_COMPARED = (
     "The graph comes from galloscope's own builder of this architecture, and llama.cpp was not asked. With the extra "
@@ -56,7 +57,7 @@ def _check(model: TracedModel, graph: TracedGraph) -> Component:
         title = f"{len(found)} difference{'' if len(found) == 1 else 's'} from {source}"
         told = list(found)
     else:
-        title, told = f"verified against {source}", [_COMPARED]
+        title, told = f"verified against {source}", list(_COMPARED)
     facts = [f"the {graph.taken.mode.value} graph", f"opened in {model.seconds:.2f} s"]
     section: Component = html.Section(
         [

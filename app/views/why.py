@@ -87,9 +87,11 @@ def content(
     listed: str = "",
     source: str = "",
 ) -> Components:
-    """A section for each thing that is selected; what was chosen last would be hard to guess, so the order is fixed."""
+    """A section for each thing that is selected, the tensor first: a pass that stays chosen lists many."""
     state = view.state
     sections: Components = []
+    if 0 <= tensor < len(state.tensors):
+        sections.append(_tensor(view, tensor, tensor_card(state, tensor, view.loaded(tensor))))
     if 0 <= split < len(state.splits):
         sections.append(_split(view, split_card(state, split)))
     if tick >= 0:
@@ -99,8 +101,6 @@ def content(
             sections.append(_pass(view, summary))
         elif step >= 0 and tensor < 0:
             sections.append(_alive(view, step))
-    if 0 <= tensor < len(state.tensors):
-        sections.append(_tensor(view, tensor, tensor_card(state, tensor)))
     found = _NODES.fullmatch(nodes)
     if found and int(found[1]) <= int(found[2]) < len(state.nodes):
         sections.append(_group(view, group_card(state, int(found[1]), int(found[2]) + 1)))

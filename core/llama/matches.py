@@ -13,7 +13,7 @@ from .flags import MAX_PATTERN
 from .machine import Machine, machine
 from .options import Options, Override
 from .overrides import check_bufts
-from .pattern import Pattern, compile_pattern
+from .pattern import Budget, Pattern, compile_pattern
 from .placement import Placement, place_weights
 
 
@@ -54,10 +54,10 @@ def matches(header: Header, options: Options, overrides: Sequence[Override]) -> 
     names = [weight.tensor.name for weight in before.weights]
     free = set(range(len(names)))
     found: list[tuple[Override, list[int], int] | InputError] = []
-    endless = False  # one pattern has used up its steps: a list of such would take for ever
+    endless, budget = False, Budget()  # the steps are used up: a list of such patterns would take for ever
     for override in overrides:
         try:
-            pattern = _readable(override, devices)
+            pattern = _readable(override, devices, budget)
         except InputError as error:
             found.append(error)
             continue
@@ -82,7 +82,7 @@ def matches(header: Header, options: Options, overrides: Sequence[Override]) -> 
     ]
 
 
-def _readable(override: Override, devices: Machine) -> Pattern:
+def _readable(override: Override, devices: Machine, budget: Budget) -> Pattern:
     """The pattern, compiled.
 
     Raises:
@@ -90,7 +90,7 @@ def _readable(override: Override, devices: Machine) -> Pattern:
     """
     if len(override.pattern) > MAX_PATTERN:
         raise InputError(f"a pattern has at most {MAX_PATTERN} characters")
-    compiled = compile_pattern(override.pattern)
+    compiled = compile_pattern(override.pattern, budget)
     check_bufts([override], devices.override_places())
     return compiled
 

@@ -10,6 +10,9 @@ from .options import Options, Override
 EXPERTS = r"\.ffn_(up|down|gate|gate_up)_(ch|)exps"
 """LLM_FFN_EXPS_REGEX: what --cpu-moe and --n-cpu-moe catch."""
 
+MAX_LAYERS = 512
+"""LLAMA_MAX_LAYERS."""
+
 MAX_OVERRIDES = 4095
 """llama_max_tensor_buft_overrides, less the empty one at the end."""
 
@@ -36,8 +39,8 @@ def parse_overrides(text: str) -> tuple[Override, ...]:
 
 
 def cpu_moe(count: int) -> tuple[Override, ...]:
-    """What `--n-cpu-moe COUNT` stands for (llm_add_n_cpu_ffn_overrides)."""
-    return tuple(Override(rf"blk\.{layer}{EXPERTS}", "CPU") for layer in range(count))
+    """What `--n-cpu-moe COUNT` stands for (llm_add_n_cpu_ffn_overrides), without layers that no model has."""
+    return tuple(Override(rf"blk\.{layer}{EXPERTS}", "CPU") for layer in range(min(count, MAX_LAYERS)))
 
 
 def all_overrides(options: Options) -> tuple[Override, ...]:

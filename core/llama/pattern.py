@@ -10,8 +10,17 @@ from ..errors import InputError
 from .pattern_parse import WORD, Ahead, Assert, Chars, Either, Node, Repeat, Sequence, as_bytes, parse
 
 MAX_STATES = 4000
-MAX_STEPS = 5_000_000
-"""Steps of one pattern over all the names it is asked about."""
+MAX_STEPS = 10_000_000
+"""Steps of one pattern, or of several that share a budget, over all the names they are asked about."""
+
+
+class Budget:
+    """Steps that patterns have taken so far."""
+
+    def __init__(self) -> None:
+        """None yet."""
+        self.steps = 0
+
 
 _CHARS, _SPLIT, _JUMP, _ASSERT, _AHEAD, _FOUND = range(6)
 
@@ -19,15 +28,15 @@ _CHARS, _SPLIT, _JUMP, _ASSERT, _AHEAD, _FOUND = range(6)
 class Pattern:
     """A compiled pattern; `search` says whether a name contains a match, as std::regex_search does."""
 
-    def __init__(self, text: str) -> None:
-        """Parse and compile.
+    def __init__(self, text: str, budget: Budget | None = None) -> None:
+        """Parse and compile; the steps count in `budget`.
 
         Raises:
             InputError: std::regex would refuse the pattern, or it is too large.
         """
         self.text = text
         self._code: list[tuple[int, object, int]] = []
-        self._steps = 0
+        self._budget = budget or Budget()
         tree = parse(text)
         self._compile(tree)
         self._emit(_FOUND)
@@ -55,7 +64,7 @@ class Pattern:
 
     def _from(self, begin: int, at: int, subject: str, visited: set[int]) -> bool:
         """Is the end of the program at `begin` reachable from position `at`? `visited` holds dead ends only."""
-        code, width, end = self._code, len(self._code), len(subject)
+        code, width, end, budget = self._code, len(self._code), len(subject), self._budget
         stack = [(begin, at)]
         while stack:
             state, pos = stack.pop()
@@ -63,9 +72,9 @@ class Pattern:
             if key in visited:
                 continue
             visited.add(key)
-            self._steps += 1
-            if self._steps > MAX_STEPS:
-                raise InputError(f"pattern {self.text!r} takes too many steps; make it simpler")
+            budget.steps += 1
+            if budget.steps > MAX_STEPS:
+                raise InputError(f"pattern {self.text!r} takes too many steps; make it and those before it simpler")
             kind, what, other = code[state]
             if kind == _CHARS:
                 if pos < end and subject[pos] in what:  # type: ignore[operator]
@@ -141,8 +150,8 @@ class Pattern:
             self._patch(split)
 
 
-def compile_pattern(text: str) -> Pattern:
-    r"""The pattern, ready to search.
+def compile_pattern(text: str, budget: Budget | None = None) -> Pattern:
+    r"""The pattern, ready to search; several that are asked together share a budget of steps.
 
     >>> compile_pattern(r"blk\.\d+\.ffn_.*_exps").search("blk.12.ffn_up_exps.weight")
     True
@@ -150,7 +159,7 @@ def compile_pattern(text: str) -> Pattern:
     Raises:
         InputError: std::regex would refuse it, or it is too large.
     """
-    return Pattern(text)
+    return Pattern(text, budget)
 
 
 def _holds(kind: str, subject: str, pos: int) -> bool:

@@ -17,7 +17,7 @@ from .layers import Layers, place_layers
 from .machine import Machine, Place, machine
 from .options import Options, Override
 from .overrides import all_overrides, check_bufts
-from .pattern import Pattern, compile_pattern
+from .pattern import Budget, Pattern, compile_pattern
 from .probe import Facts, probe
 from .weights import INPUT, Load, layer_count, loads
 
@@ -117,7 +117,10 @@ class _Chooser:
         self.layers = layers
         self.facts = facts
         self.named = devices.override_places()
-        self.patterns: list[tuple[Override, Pattern]] = [(one, compile_pattern(one.pattern)) for one in overrides]
+        budget = Budget()
+        self.patterns: list[tuple[Override, Pattern]] = [
+            (one, compile_pattern(one.pattern, budget)) for one in overrides
+        ]
         self.cpu_list = devices.cpu_places(options)
         self.lists = {gpu.name: [devices.own_place(gpu), *self.cpu_list] for gpu in devices.gpus}
         self.refusals: dict[tuple[Op, DType, Shape, str], str] = {}

@@ -26,6 +26,8 @@ from .roots import NoRoots
 from .slim import model_in_memory
 
 DEFAULT_CONTEXT = 4096
+MOST_TENSORS = 20_000
+"""512 layers with 39 weights each; llama.cpp compares every name with every other, 25,000 take it a quarter minute."""
 SOURCE = f"llama.cpp {BUILD}"
 
 
@@ -82,6 +84,8 @@ def capture(
         header = parse_header(source, name)
     else:
         name, header = name or Path(source).name, read_header(source)
+    if len(header.tensors) > MOST_TENSORS:
+        raise InputError(f"{name}: {len(header.tensors):,} tensors, llama.cpp is asked about {MOST_TENSORS:,} at most")
     options = _filled(options, header)
     check(options)
     with model_in_memory(header) as descriptor:

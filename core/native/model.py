@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..llama.options import FlashAttn, GraphMode, Options, SplitMode
+from ..llama.overrides import MAX_LAYERS
 from . import layouts as abi
 from .asking import Asking
 from .devices import Devices
@@ -21,8 +22,8 @@ SPLIT = {SplitMode.NONE: 0, SplitMode.LAYER: 1}
 """enum llama_split_mode."""
 LOAD_MODE_NONE = 0
 """Without weights nothing is mapped; as common/fit.cpp does it."""
-MOE_OF_LAYER = r"blk\.{}\.ffn_(up|down|gate|gate_up)_(ch|)exps"
-"""llm_ffn_exps_block_regex of common/common.h."""
+MOE_OF_LAYERS = r"blk\.({})\.ffn_(up|down|gate|gate_up)_(ch|)exps"
+"""llm_ffn_exps_block_regex of common/common.h, of many layers: llama.cpp compiles each pattern for each weight."""
 FLASH_OFF = ("Flash Attention not supported", "flash_attn is not compatible", "flash_attn requires")
 
 
@@ -107,7 +108,9 @@ class Model:
             if override.buft not in known:
                 raise Refused(f"-ot {override.pattern}={override.buft}: the buffer types are {', '.join(known)}")
             entries.append(abi.BuftOverride(override.pattern.encode(), known[override.buft]))
-        entries += [abi.BuftOverride(MOE_OF_LAYER.format(i).encode(), cpu) for i in range(options.n_cpu_moe)]
+        if options.n_cpu_moe:
+            layers = "|".join(map(str, range(min(options.n_cpu_moe, MAX_LAYERS))))
+            entries.append(abi.BuftOverride(MOE_OF_LAYERS.format(layers).encode(), cpu))
         return self._array(abi.BuftOverride, [*entries, abi.BuftOverride()]) if entries else None
 
     # graphs

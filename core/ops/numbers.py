@@ -35,7 +35,7 @@ def logarithm(value: float) -> float:
     """logf: no number for one below 0, -infinity for 0."""
     if value > 0.0 or math.isnan(value):
         return as_float(math.log(value))
-    return -math.inf if value == 0.0 else -math.nan
+    return -math.inf if value == 0.0 else math.nan
 
 
 def float_word(value: float) -> int:

@@ -381,3 +381,10 @@ def test_patterns_are_asked_of_models_only(client: FlaskClient, model: Path) -> 
     session = opened(client, f"path:{model}")["session"]
     assert "expected up to" in matches(client, session, "x")["error"]
     assert "expected up to" in matches(client, session, [["x", "CPU"]] * 257)["error"]
+
+
+def test_a_weight_tells_why_it_was_loaded_where_it_is(client: FlaskClient, model: Path, store: SessionStore) -> None:
+    view = store.view(opened(client, f"path:{model}", GPU)["session"], 0)
+    (reason,) = view.loaded(view.ids["blk.0.ffn_up.weight"])
+    assert reason.text.startswith("llama.cpp loads it into CUDA0: layer 0 is on CUDA0")
+    assert view.loaded(view.ids["ffn_out-0"]) == []

@@ -271,6 +271,19 @@ def test_slow_work_is_shown_and_cancelled(driver: Driver, model: Path, slow: lis
     driver.until(lambda: slow[-1] == "cancelled")
 
 
+def test_escape_in_a_field_stops_what_is_being_tried(driver: Driver, model: Path, slow: list[str]) -> None:
+    open_model(driver, model, GPU, "&params=open")
+    page = driver.page
+    page.locator("#param-n_ctx").fill("1111")
+    page.keyboard.press("Enter")
+    expect(page.locator("#waiting")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#waiting")).to_be_hidden()
+    expect(page.locator("#param-n_ctx")).to_have_value("")
+    driver.until(lambda: slow[-1] == "cancelled")
+    assert driver.query("options") == GPU
+
+
 def test_of_two_openings_the_later_one_wins(driver: Driver, model: Path, slow: list[str]) -> None:
     open_model(driver, model, GPU, "&params=open")
     page = driver.page

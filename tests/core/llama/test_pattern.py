@@ -13,7 +13,7 @@ from galloscope.core.llama import overrides as overrides_module
 from galloscope.core.llama import pattern as pattern_module
 from galloscope.core.llama.options import Override
 from galloscope.core.llama.overrides import check_bufts, parse_overrides
-from galloscope.core.llama.pattern import MAX_STEPS, compile_pattern
+from galloscope.core.llama.pattern import MAX_STEPS, Budget, compile_pattern
 
 NAME = "blk.12.ffn_up_exps.weight"
 
@@ -107,7 +107,7 @@ def test_what_is_not_followed_here(pattern: str, why: str) -> None:
 def test_patterns_that_would_hang_a_backtracker_are_answered(pattern: str) -> None:
     compiled = compile_pattern(pattern)
     assert not any(compiled.search("a" * 63) for _ in range(50))
-    assert compiled._steps < MAX_STEPS
+    assert compiled._budget.steps < MAX_STEPS
 
 
 def test_a_pattern_has_a_budget() -> None:
@@ -148,3 +148,16 @@ def test_the_value_of_one_flag() -> None:
 
 def test_examples_in_the_documentation() -> None:
     assert doctest.testmod(pattern_module).failed == doctest.testmod(overrides_module).failed == 0
+
+
+def test_patterns_that_are_asked_together_share_their_steps() -> None:
+    budget = Budget()
+    names = [f"blk.{layer}.{'ab' * 25}" for layer in range(200)]
+
+    def ask_all() -> None:
+        for number in range(300):
+            compiled = compile_pattern(f"(a|b|.)*{number}.*.*.*x$", budget)
+            assert not any(compiled.search(name) for name in names)
+
+    with pytest.raises(InputError, match=r"takes too many steps; make it and those before it simpler"):
+        ask_all()

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from galloscope.core.errors import InputError
 from galloscope.core.gguf.header import Header
 from galloscope.core.gguf.read import parse_header
+from galloscope.core.gguf.write import Given
 from galloscope.core.graph import Graph
 from galloscope.core.llama.choices import choose
 from galloscope.core.llama.facts import cache_facts
@@ -14,7 +15,7 @@ from galloscope.core.llama.options import FlashAttn, GraphMode, Options
 from galloscope.core.models import MODELS, build, read_hparams
 from galloscope.core.models.build import one_place
 from galloscope.core.models.built import Where
-from galloscope.core.models.made_up import made_up
+from galloscope.core.models.made_up import MadeUp, made_up
 from galloscope.core.native.capture import available, capture
 from galloscope.tests.core.models.recorded import where_of
 from galloscope.tests.core.models.same_graph import differences
@@ -25,6 +26,25 @@ pytestmark = pytest.mark.skipif(bool(available()), reason=available())
 
 def ours(header: Header, options: Options, mode: GraphMode, flash: bool, where: Where = one_place) -> Graph:
     return build(header, choose(options, cache_facts(header)).options, mode, flash, where).graph
+
+
+@pytest.mark.parametrize("scaling", ["linear", "yarn"])
+@pytest.mark.parametrize(
+    "extra",
+    [
+        *({"rope.scaling.factor": factor} for factor in (float("nan"), float("inf"), 0.0, -2.0, 1e-30, 1e-45)),
+        {"rope.freq_base": float("nan")},
+        {"rope.scaling.original_context_length": 2**31},
+        {"context_length": 2**32 - 1},
+        {"embedding_length_out": 2**32 - 1, "classifier.activation": "gelu", "pooling_type": 77},
+    ],
+)
+def test_numbers_that_no_model_has_make_llamas_graph(extra: dict[str, Given], scaling: str) -> None:
+    source = made_up(MadeUp(extra={**extra, "rope.scaling.type": scaling}))
+    options = Options(n_ctx=256, n_ubatch=32, flash_attn=FlashAttn.ON)
+    (taken,) = capture(source, options, [GraphMode.PREFILL]).graphs
+    mine = ours(parse_header(source, "made-up model"), options, GraphMode.PREFILL, True, where_of(taken.problem))
+    assert differences(mine, taken.problem.requests[0].graph) == []
 
 
 @pytest.mark.parametrize("arch", MODELS)

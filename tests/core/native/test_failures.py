@@ -17,7 +17,7 @@ from galloscope.core.dtypes import DTYPES
 from galloscope.core.errors import InputError
 from galloscope.core.gguf.read import read_header
 from galloscope.core.gguf.write import Given, header_bytes
-from galloscope.core.llama.options import GraphMode
+from galloscope.core.llama.options import GraphMode, Options
 from galloscope.core.native import capture as capture_module
 from galloscope.core.native import layouts, library
 from galloscope.core.native.capture import available, capture
@@ -65,7 +65,9 @@ def test_no_wheel_is_said(fresh: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importlib.metadata, "version", missing)
     monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     monkeypatch.setattr(sys, "platform", "linux")
-    assert available() == "the wheel xllamacpp 2026.10.11549 is not installed here: pip install 'galloscope[native]'"
+    assert (
+        available() == "the wheel xllamacpp 2026.10.11549 is not installed here: pip install xllamacpp==2026.10.11549"
+    )
     with pytest.raises(InputError, match="cannot be asked: the wheel xllamacpp"):
         capture(model("llama"), small(), BOTH)
 
@@ -206,6 +208,27 @@ def test_a_crash_is_told_apart_from_an_assert() -> None:
         "llama.cpp crashed (SIGSEGV): it does not check what is wrong with this model; it last said 'reserving ...'"
     )
     assert crash_text(1, "") == "llama.cpp stopped (exit code 1): it said nothing"
+
+
+@needs_wheel
+def test_more_tensors_than_llama_cpp_reads_in_time_are_refused() -> None:
+    source = header_bytes(SMALLEST, [(f"blk.0.x{number}", F32, (1,)) for number in range(20_001)])
+    with pytest.raises(InputError, match=r"^the model: 20,001 tensors, llama.cpp is asked about 20,000 at most$"):
+        capture(source, small(), BOTH)
+
+
+@needs_wheel
+def test_a_context_length_that_is_no_number_is_llama_cpps_to_refuse() -> None:
+    source = header_bytes({**SMALLEST, "llama.context_length": True}, [])
+    with pytest.raises(InputError, match=r"key llama.context_length has wrong type bool but expected type u32$"):
+        capture(source, Options(), BOTH)
+
+
+@needs_wheel
+def test_a_tokenizer_that_is_no_name_is_llama_cpps_to_refuse() -> None:
+    source = header_bytes({**SMALLEST, "tokenizer.ggml.model": 1}, [])
+    with pytest.raises(InputError, match=r"key tokenizer.ggml.model has wrong type u32 but expected type str$"):
+        capture(source, small(), BOTH)
 
 
 def test_golden_models_have_no_data() -> None:
