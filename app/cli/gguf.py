@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
-from ...core.errors import printable
+from ...core.errors import InputError, printable
 from ...core.gguf.facts import Facts, PerLayer, facts
 from ...core.gguf.header import Header
 from ...core.gguf.read import read_header
 from ...core.gguf.values import LazyArray, Value
+from ...core.gguf.write import write_header_only
 from ...core.text import bytes_text, hex_text, shape_text
 from .table import table
 
@@ -26,18 +27,35 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     style = parser.add_mutually_exclusive_group()
     style.add_argument("--tensors", action="store_true", help="the tensor table")
     style.add_argument("--json", action="store_true", help="all of it but long arrays, as one JSON object on a line")
+    style.add_argument(
+        "--header-only", metavar="OUT", help="write a copy without the weights, to send or to attach to an issue"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the header."""
     header = read_header(args.file)
-    if args.json:
+    if args.header_only:
+        print(_copy(header, args.header_only))
+    elif args.json:
         sys.stdout.buffer.write(msgspec.json.encode(as_json(header)) + b"\n")
     elif args.tensors:
         print(_tensors(header))
     else:
         print(_summary(header, facts(header)))
     return 0
+
+
+def _copy(header: Header, out: str) -> str:
+    """Write the header alone, which every command opens like the file itself; nothing is replaced."""
+    try:
+        first = write_header_only(out, header, sparse=False)
+    except FileExistsError as error:
+        raise InputError(f"{error.filename}: exists; choose another name") from None
+    except OSError as error:
+        raise InputError(f"{out}: cannot be written ({error.strerror or error})") from None
+    whole = sum(part.file_bytes for part in header.parts)
+    return f"{printable(str(first))}: {header.header_bytes:,} bytes of {whole:,}"
 
 
 def as_json(header: Header) -> dict[str, Any]:

@@ -41,6 +41,13 @@ def model_text(model: TracedModel, states: Sequence[State]) -> str:
     return "\n\n".join(parts)
 
 
+def breakdown_text(model: TracedModel, states: Sequence[State]) -> str:
+    """llama.cpp's own table, to lay beside a log."""
+    from ...core.llama.totals import breakdown, totals
+
+    return breakdown(totals(model.taken, states))
+
+
 def model_numbers(model: TracedModel, states: Sequence[State]) -> dict[str, Any]:
     """The same as plain values."""
     from ...core.llama.command import command

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from ...core.check.checker import check
+from ...core.errors import InputError
 from ...core.explain.answers import answers
 from ...core.explain.cures import cures
 from ...core.explain.stats import stats
@@ -19,7 +20,7 @@ from ...core.replay import replay
 from ...core.state import State
 from ...core.text import bytes_text
 from .inputs import add_file, load_all, pick_run
-from .model_text import model_numbers, model_text
+from .model_text import breakdown_text, model_numbers, model_text
 from .table import table
 
 MOST_ROWS = 12
@@ -28,7 +29,13 @@ MOST_ROWS = 12
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `galloscope stats`."""
     add_file(parser)
-    parser.add_argument("--json", action="store_true", help="all numbers as one JSON object on a line")
+    style = parser.add_mutually_exclusive_group()
+    style.add_argument("--json", action="store_true", help="all numbers as one JSON object on a line")
+    style.add_argument(
+        "--breakdown",
+        action="store_true",
+        help="of a GGUF, the memory table that llama.cpp prints at exit, and no more",
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -43,6 +50,11 @@ def run(args: argparse.Namespace) -> int:
             if about is not None:
                 numbers = {"mode": one.mode, "model": about, **numbers}
             sys.stdout.buffer.write(msgspec.json.encode(numbers) + b"\n")
+        return 0
+    if args.breakdown:
+        if model is None:
+            raise InputError(f"{args.file}: --breakdown is for GGUF files: this graph has no totals of a model")
+        print(breakdown_text(model, states))
         return 0
     if model:
         print(model_text(model, states))

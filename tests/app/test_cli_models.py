@@ -59,6 +59,24 @@ def test_stats_tells_the_model_first(capsys: pytest.CaptureFixture[str], way: st
     assert rows["CUDA0"]["free"] == (24 << 30) - rows["CUDA0"]["total"] - rows["CUDA0"]["output"]
 
 
+def test_the_table_of_llama_cpp(capsys: pytest.CaptureFixture[str]) -> None:
+    text = say(capsys, "stats", LLAMA, *GPU, "--graphs", "builder", "--breakdown")
+    assert text.startswith("| memory breakdown [MiB]")
+    assert "CUDA0 (CUDA)" in text
+    assert len(text.splitlines()) == 3
+    sample = str(Path(__file__).resolve().parents[2] / "sample_graphs" / "lesson-in-place.graph.json")
+    assert "--breakdown is for GGUF files" in say(capsys, "stats", sample, "--breakdown", code=2)
+
+
+def test_a_copy_without_weights_is_the_same_model(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    out = tmp_path / "header.gguf"
+    assert "header.gguf: " in say(capsys, "gguf", MOE, "--header-only", str(out))
+    words = ("--graphs", "builder", *GPU)
+    assert records(capsys, "trace", str(out), *words) == records(capsys, "trace", MOE, *words)
+    assert "header.gguf: exists" in say(capsys, "gguf", MOE, "--header-only", str(out), code=2)
+    assert "cannot be written" in say(capsys, "gguf", MOE, "--header-only", str(tmp_path / "no" / "x.gguf"), code=2)
+
+
 def test_a_device_that_is_too_small_is_said(capsys: pytest.CaptureFixture[str]) -> None:
     assert "too much" in say(capsys, "stats", LLAMA, "--device", "cuda:64KiB", "--graphs", "builder")
 
