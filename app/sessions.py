@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import stat
 from collections import OrderedDict
 from collections.abc import Sequence
@@ -165,14 +164,6 @@ def is_model_source(source: str) -> bool:
     """Whether a source is a GGUF: a header that was sent, or a path to a file that begins like one."""
     kind, _, rest = source.partition(":")
     return kind == "header" or (kind == "path" and is_gguf(rest))
-
-
-def _is_regular(path: str) -> bool:
-    """Whether it can be opened without waiting for somebody, as a pipe would."""
-    try:
-        return stat.S_ISREG(os.stat(path).st_mode)
-    except (OSError, ValueError):
-        return False
 
 
 class _Graph(msgspec.Struct):
