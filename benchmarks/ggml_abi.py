@@ -14,6 +14,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from galloscope.core.native.layouts import (
+    BufferInterface,
+    Graph,
+    HashSet,
+)
+
 GGML_VERSION = "0.26.0"
 MAX_CHUNKS = 16
 I32, I64, SIZE, PTR = C.c_int32, C.c_int64, C.c_size_t, C.c_void_p
@@ -42,30 +48,6 @@ class Tensor(C.Structure):
         ("extra", PTR),
         ("padding", C.c_char * 8),
         ("object", C.c_char * 32),
-    ]
-
-
-class HashSet(C.Structure):
-    """``ggml_hash_set``."""
-
-    _fields_ = [("size", SIZE), ("used", PTR), ("keys", PTR)]
-
-
-class Graph(C.Structure):
-    """``ggml_cgraph``."""
-
-    _fields_ = [
-        ("size", I32),
-        ("n_nodes", I32),
-        ("n_leafs", I32),
-        ("nodes", PTR),
-        ("grads", PTR),
-        ("grad_accs", PTR),
-        ("leafs", PTR),
-        ("use_counts", PTR),
-        ("visited", HashSet),
-        ("order", I32),
-        ("uid", C.c_uint64),
     ]
 
 
@@ -111,79 +93,10 @@ class TensorAlloc(C.Structure):
     _fields_ = [("buffer", I32), ("_", I32), ("chunk", I32), ("offset", SIZE), ("size", SIZE)]
 
 
-class NodeAlloc(C.Structure):
-    """``node_alloc``."""
-
-    _fields_ = [("dst", TensorAlloc), ("src", TensorAlloc * 10)]
-
-
-class Gallocr(C.Structure):
-    """``ggml_gallocr``."""
-
-    _fields_ = [
-        ("bufts", PTR),
-        ("buffers", PTR),
-        ("tallocs", PTR),
-        ("n_buffers", I32),
-        ("hash_set", HashSet),
-        ("hash_values", PTR),
-        ("node_allocs", PTR),
-        ("n_nodes", I32),
-        ("leaf_allocs", PTR),
-        ("n_leafs", I32),
-    ]
-
-
-class DynTallocr(C.Structure):
-    """``ggml_dyn_tallocr``."""
-
-    _fields_ = [("alignment", SIZE), ("max_chunk_size", SIZE), ("chunks", PTR * MAX_CHUNKS), ("n_chunks", I32)]
-
-
-class Chunk(C.Structure):
-    """``tallocr_chunk``."""
-
-    _fields_ = [("free_blocks", (SIZE * 2) * 256), ("n_free_blocks", I32), ("max_size", SIZE)]
-
-
 class InitParams(C.Structure):
     """``ggml_init_params``."""
 
     _fields_ = [("mem_size", SIZE), ("mem_buffer", PTR), ("no_alloc", C.c_bool)]
-
-
-def _pointers(names: str) -> list[tuple[str, Any]]:
-    return [(name, PTR) for name in names.split()]
-
-
-class BufferType(C.Structure):
-    """``ggml_backend_buffer_type``; this build has the two ``_n`` entries that older headers lack."""
-
-    _fields_ = _pointers("name alloc alloc_n alignment max_size alloc_size alloc_size_n is_host device context")
-
-
-class BufferInterface(C.Structure):
-    """``ggml_backend_buffer_i``."""
-
-    _fields_ = _pointers("free base init_tensor memset set get set_2d get_2d copy clear reset")
-
-
-class Backend(C.Structure):
-    """``ggml_backend``."""
-
-    _fields_ = _pointers(
-        "guid name free set_async get_async set_2d_async get_2d_async copy_async synchronize plan_create plan_free "
-        "plan_update plan_compute graph_compute event_record event_wait graph_optimize device context"
-    )
-
-
-class Device(C.Structure):
-    """``ggml_backend_device``."""
-
-    _fields_ = _pointers(
-        "name description memory type props init_backend buffer_type host_buffer_type buffer_from_host_ptr supports_op "
-        "supports_buft offload_op event_new event_free event_synchronize reg context"
-    )
 
 
 class Thunks:

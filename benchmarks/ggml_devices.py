@@ -9,6 +9,7 @@ from itertools import count
 from typing import Any
 
 from galloscope.benchmarks import ggml_abi as abi
+from galloscope.core.native import layouts
 
 Document = dict[str, Any]
 N_OPS = 101
@@ -38,7 +39,7 @@ class Machine:
         self._keep: list[object] = []
         self._addresses = count(1 << 44, 1 << 42)  # far from what a process maps
         self._external: dict[tuple[str, str], int] = {}
-        self.bufts: dict[str, abi.BufferType] = {}
+        self.bufts: dict[str, layouts.BufferType] = {}
         self._hosts: list[str] = []
         documents = document.get("backends") or [{"name": "CPU"}]
         for wanted in document.get("bufts", ()):
@@ -75,7 +76,7 @@ class Machine:
     def _new_buffer(self, buft: int, size: int) -> int:
         base = next(self._addresses)
         nothing = self.thunks.constant(0)
-        interface = abi.BufferInterface(
+        interface = layouts.BufferInterface(
             free=nothing, base=self.thunks.constant(base), init_tensor=nothing, memset=nothing, set=nothing, get=nothing
         )
         return int(self.library.ggml_backend_buffer_init(buft, interface, None, size))
@@ -85,7 +86,7 @@ class Machine:
         if host:
             self._hosts.append(name)
         thunks = self.thunks
-        made = abi.BufferType(
+        made = layouts.BufferType(
             name=thunks.text(name),
             alloc=self._callback(abi.PTR, (abi.PTR, abi.SIZE), self._new_buffer),
             alignment=thunks.constant(int(wanted.get("align", 32))),
@@ -111,13 +112,13 @@ class Machine:
 
         return alloc_size
 
-    def _backend(self, wanted: Document, own: str) -> abi.Backend:
+    def _backend(self, wanted: Document, own: str) -> layouts.Backend:
         kind, thunks = type_of(wanted), self.thunks
         nothing, name = thunks.constant(0), thunks.text(str(wanted["name"]))
         usable = list(wanted.get("supports_buft", [own]))
         if "supports_buft" not in wanted and kind in ("cpu", "accel"):
             usable += self._hosts
-        device = abi.Device(
+        device = layouts.Device(
             name=name,
             description=name,
             type=thunks.constant(DEVICE_TYPES[kind]),
@@ -133,7 +134,7 @@ class Machine:
             self._keep.append(event)
             device.event_new = thunks.constant(C.addressof(event))
             device.event_free = device.event_synchronize = nothing
-        backend = abi.Backend(
+        backend = layouts.Backend(
             name=name, free=nothing, synchronize=nothing, graph_compute=nothing, device=C.addressof(device)
         )
         self._keep.append(device)

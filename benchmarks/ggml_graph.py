@@ -9,6 +9,7 @@ from typing import Any
 
 from galloscope.benchmarks import ggml_abi as abi
 from galloscope.benchmarks.ggml_devices import Document, Machine
+from galloscope.core.native import layouts
 
 VIEW_OPS = ("VIEW", "RESHAPE", "PERMUTE", "TRANSPOSE")
 FLAGS = {"input": 1, "output": 2, "param": 4, "loss": 8}
@@ -65,7 +66,7 @@ class RealGraph:
     def prepare(self) -> None:
         """A new graph object, ready for :meth:`build`."""
         self.restore()
-        abi.Graph.from_address(self.pointer).order = int(self._order == "right_to_left")
+        layouts.Graph.from_address(self.pointer).order = int(self._order == "right_to_left")
 
     def close(self) -> None:
         """Free the ggml context; its memory goes with this object."""

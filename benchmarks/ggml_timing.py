@@ -11,6 +11,7 @@ from typing import Any
 from galloscope.benchmarks import ggml_abi as abi
 from galloscope.benchmarks.ggml_devices import Document, Machine
 from galloscope.benchmarks.real_ggml import Planner, runs_of
+from galloscope.core.native import layouts
 
 Times = dict[str, list[float]]
 
@@ -49,7 +50,7 @@ class Timing:
         self.graph.prepare()
         self.timed("build_forward_expand", self.graph.build)
         graph = self.graph.pointer
-        counts = abi.Graph.from_address(graph)
+        counts = layouts.Graph.from_address(graph)
         zeros = (abi.I32 * (counts.n_nodes + counts.n_leafs + 1))()
         self.timed("gallocr_reserve(1 buffer)", library.ggml_gallocr_reserve_n, galloc.handle, graph, zeros, zeros)
         self.timed("gallocr_alloc_graph_after_reserve", library.ggml_gallocr_alloc_graph, galloc.handle, graph)
@@ -61,7 +62,9 @@ class Timing:
         allocate = library.ggml_backend_sched_alloc_graph
         self.timed("sched_alloc_graph_after_reserve(split+alloc)", allocate, sched.handle, self.fresh(sched))
         graph = self.fresh(sched)
-        abi.Gallocr.from_address(sched.galloc).n_leafs += 1  # another count: a new plan, in the memory of the old one
+        layouts.Gallocr.from_address(
+            sched.galloc
+        ).n_leafs += 1  # another count: a new plan in the old memory
         self.timed("sched_alloc_graph_again(split+reserve+alloc)", allocate, sched.handle, graph)
 
         new = Planner(self.document, self.machine)

@@ -18,6 +18,7 @@ from typing import Any
 from galloscope.benchmarks import ggml_abi as abi
 from galloscope.benchmarks.ggml_devices import Document, Machine
 from galloscope.benchmarks.ggml_graph import RealGraph
+from galloscope.core.native import layouts
 
 
 def understood(document: Document) -> bool:
@@ -79,7 +80,7 @@ class Planner:
 
     def ids_of(self, graph: RealGraph) -> tuple[Any, Any]:
         """The buffer ids of nodes and leafs in mode galloc."""
-        real = abi.Graph.from_address(graph.pointer)
+        real = layouts.Graph.from_address(graph.pointer)
         stride = C.sizeof(abi.Tensor)
         first = graph.address(0)
 
@@ -94,7 +95,7 @@ class Planner:
         if reserve or (reserve is None and len(self.machine.backends) > 1):
             self.library.ggml_gallocr_reserve_n(self.galloc, graph.pointer, *self.ids_of(graph))
         ok = self.library.ggml_gallocr_alloc_graph(self.galloc, graph.pointer)
-        return {"ok": ok, **self._plan(abi.Graph.from_address(graph.pointer), ok)}
+        return {"ok": ok, **self._plan(layouts.Graph.from_address(graph.pointer), ok)}
 
     def pin(self, graph: RealGraph) -> None:
         """``ggml_backend_sched_set_tensor_backend`` for each ``pin``."""
@@ -112,7 +113,7 @@ class Planner:
         ok = self.library.ggml_backend_sched_alloc_graph(self.handle, graph.pointer)
         sched = abi.Sched.from_address(self.handle)
         splits = (abi.Split * sched.n_splits).from_address(sched.splits)
-        plain = abi.Graph.from_address(graph.pointer)
+        plain = layouts.Graph.from_address(graph.pointer)
         backend_ids = {
             "nodes": _integers(sched.node_backend_ids, sched.graph.n_nodes),
             "leafs": _integers(sched.leaf_backend_ids, sched.graph.n_leafs),
@@ -133,7 +134,7 @@ class Planner:
     def _plan(self, graph: Any, ok: bool) -> Document:
         """Where each tensor of an allocated graph lies, read from the allocator's own table."""
         placed: dict[str, list[Any]] = {}
-        galloc = abi.Gallocr.from_address(self.galloc)
+        galloc = layouts.Gallocr.from_address(self.galloc)
         first_id = self._first_ids()
         external = self.machine.external_buffers()
 
@@ -153,7 +154,7 @@ class Planner:
                 for pointer, plan in zip(_pointers(graph.leafs, graph.n_leafs), leaf_plans, strict=True):
                     add(pointer, plan)
             if graph.n_nodes:
-                node_plans = (abi.NodeAlloc * graph.n_nodes).from_address(galloc.node_allocs)
+                node_plans = (layouts.NodeAlloc * graph.n_nodes).from_address(galloc.node_allocs)
                 for pointer, node in zip(_pointers(graph.nodes, graph.n_nodes), node_plans, strict=True):
                     for source, plan in zip(abi.Tensor.from_address(pointer).src, node.src, strict=True):
                         add(source, plan)
@@ -165,11 +166,11 @@ class Planner:
         return [names.index(name) for name in names]
 
     def _buffers(self) -> list[Document]:
-        galloc = abi.Gallocr.from_address(self.galloc)
+        galloc = layouts.Gallocr.from_address(self.galloc)
         found = []
         for i, pointer in enumerate(_pointers(galloc.tallocs, galloc.n_buffers)):
-            tallocr = abi.DynTallocr.from_address(pointer)
-            chunks = [abi.Chunk.from_address(tallocr.chunks[c]).max_size for c in range(tallocr.n_chunks)]
+            tallocr = layouts.DynTallocr.from_address(pointer)
+            chunks = [layouts.Chunk.from_address(tallocr.chunks[c]).max_size for c in range(tallocr.n_chunks)]
             size = self.library.ggml_gallocr_get_buffer_size(self.galloc, i)
             found.append({"buft": self.machine.default_bufts[i], "chunks": chunks, "size": size})
         return found

@@ -22,11 +22,6 @@ TYPES = {dtype.id: dtype for dtype in DTYPES.values()}
 CPU = "CPU"
 
 
-def printable(name: str) -> str:
-    """llama.cpp's name with what a graph file cannot hold replaced."""
-    return name if name.isprintable() else "".join(c if c.isprintable() else "_" for c in name)
-
-
 class Machine:
     """The backends and buffer types of all graphs of an answer."""
 
@@ -76,7 +71,7 @@ def to_problem(graph: RawGraph, machine: Machine, about: str, meta: dict[str, ob
         NoRoots: the order of the graph cannot be reproduced.
     """
     bufts, backends, index = machine.devices(graph)
-    names = unique_names(printable(tensor.name) for tensor in graph.tensors)
+    names = unique_names(tensor.name for tensor in graph.tensors)
     pins = dict(graph.pins)
     inputs = set(graph.graph_inputs)
     tensors = []
