@@ -62,9 +62,7 @@ class Timing:
         allocate = library.ggml_backend_sched_alloc_graph
         self.timed("sched_alloc_graph_after_reserve(split+alloc)", allocate, sched.handle, self.fresh(sched))
         graph = self.fresh(sched)
-        layouts.Gallocr.from_address(
-            sched.galloc
-        ).n_leafs += 1  # another count: a new plan in the old memory
+        layouts.Gallocr.from_address(sched.galloc).n_leafs += 1  # another count: a new plan in the old memory
         self.timed("sched_alloc_graph_again(split+reserve+alloc)", allocate, sched.handle, graph)
 
         new = Planner(self.document, self.machine)
