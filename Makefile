@@ -50,8 +50,8 @@ clean: ## remove .venv, caches and build products
 	@rm -f .venv/*.stamp
 
 .venv/view.stamp: pyproject.toml | .venv/bin/python
-	@echo "installing galloscope and, where its wheel exists, the real llama.cpp into .venv"
-	@$(PIP) -e '.[native]'
+	@echo "installing galloscope, numba and, where its wheel exists, the real llama.cpp into .venv"
+	@$(PIP) -e '.[native,fast]'
 	@touch $@
 
 .venv/test.stamp: pyproject.toml | .venv/bin/python

@@ -26,6 +26,7 @@ COMMANDS = {
     "whatif": "what other options would change, a row each",
     "weights": "where each weight of a GGUF goes, and what -ot catches",
     "capture": "the graph of a GGUF as graph JSON",
+    "plan": "static planners: addresses for known lifetimes, with the bound",
 }
 """Each command's help line; the module of the same name holds `add_arguments` and `run`."""
 

@@ -24,12 +24,14 @@ class Gallocr:
         bufts: buffer type of each buffer id.
         blocks: free blocks of each buffer id (shared objects for shared types).
         first: the first buffer id with the same type.
+        in_place: a child may take over its parent's memory; always so in ggml.
         slots: size of its hash set; it only grows.
         real: sizes of the real buffers by id and chunk; None until made.
     """
 
-    def __init__(self, bufts: Sequence[BufferType], buft_ids: Sequence[int]) -> None:
-        """`buft_ids[b]` indexes `bufts` for buffer id b."""
+    def __init__(self, bufts: Sequence[BufferType], buft_ids: Sequence[int], *, in_place: bool = True) -> None:
+        """`buft_ids[b]` indexes `bufts` for buffer id b; `in_place` false for a what-if: see `Reservation`."""
+        self.in_place = in_place
         self.buft_ids = list(buft_ids)
         self.bufts = [bufts[i] for i in buft_ids]
         self.first = [self.buft_ids.index(i) for i in self.buft_ids]
@@ -61,7 +63,7 @@ class Gallocr:
             blocks.reset()
         least = len(nodes) + len(leafs)
         self.slots = max(self.slots, hash_size(least + least // 4))
-        plan = Reservation(columns, self.bufts, self.blocks, self.slots, record)
+        plan = Reservation(columns, self.bufts, self.blocks, self.slots, record, in_place=self.in_place)
         plan.run(nodes, leafs, node_buffers, leaf_buffers)
         slots = plan.slots()
         src = columns.src

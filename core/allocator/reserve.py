@@ -45,8 +45,13 @@ class Reservation:
         blocks: Sequence[FreeBlocks],
         slots: int,
         record: Record,
+        *,
+        in_place: bool = True,
     ) -> None:
-        """`bufts` and `blocks` are indexed by buffer id; `blocks` must be freshly reset; `slots` of the hash set."""
+        """`bufts` and `blocks` are indexed by buffer id; `blocks` must be freshly reset; `slots` of the hash set.
+
+        Without `in_place`, which ggml has no switch for, every tensor gets memory of its own.
+        """
         count = len(columns.tensors)
         self.columns = columns
         self.bufts = bufts
@@ -57,6 +62,7 @@ class Reservation:
         self.views = [0] * count
         self.address: list[tuple[int, int, int] | None] = [None] * count
         self.own = bytearray(count)
+        self.in_place_ops: frozenset[Op] = IN_PLACE_OPS if in_place else frozenset()
         self.room = Room(slots) if count > slots else None  # with fewer tensors than slots it cannot fill up
         self.settled = bytearray(
             view >= 0 or buft >= 0 for view, buft in zip(columns.view_src, columns.buft, strict=True)
@@ -137,7 +143,7 @@ class Reservation:
         if self.settled[tensor]:
             return
         self.settled[tensor] = self.own[tensor] = 1
-        if self.columns.op[tensor] in IN_PLACE_OPS and self._reuse_parent(tensor):
+        if self.columns.op[tensor] in self.in_place_ops and self._reuse_parent(tensor):
             return
         blocks = self.blocks[buffer]
         size = self._rounded(tensor, buffer)

@@ -1,0 +1,1 @@
+"""Static planners: buffers with known lifetimes get addresses, and proof of how good the plan is."""

@@ -1,0 +1,255 @@
+"""Complete search: a plan under a capacity, the proof that there is none, or step by step the smallest plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .bound import fixed_top, lower_bound, peak_bytes
+from .instance import Instance
+from .placing import place_in_order
+from .planner import Budget, Constraint, NoPlan, Plan, Planner, Refused
+from .portfolio import Portfolio, Shape
+from .sections import parts, sections
+
+FIRST_LOOK = 400
+"""Nodes per buffer that the first round of a minimisation spends on a capacity; each round four times as many."""
+
+LARGEST = 20_000
+"""Buffers; a run keeps a few cells per buffer and section."""
+
+MOST_CELLS = 50_000_000
+"""Sections that all buffers may cover together."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Buffers that share no step with the others."""
+
+    index: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    load: int
+
+
+class _Question:
+    """An instance in parts and units."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        used = np.flatnonzero((instance.size > 0) & (instance.lower < instance.upper))
+        size, align, fixed = instance.size[used], instance.alignment[used], instance.fixed[used]
+        self.align = int(align[0]) if len(used) and (align == align[0]).all() else 1
+        rounded = -(-size // self.align) * self.align
+        pinned = fixed[fixed >= 0]
+        others = np.array([1]) if self.align > 1 or not len(used) else align[align > 1]
+        mixed = others if self.align == 1 else np.array([self.align])
+        self.unit = max(1, int(np.gcd.reduce(np.concatenate((rounded, pinned, mixed[mixed > 1])))) if len(used) else 1)
+        self.size = rounded // self.unit
+        self.bytes = size
+        self.used = used
+        self.fixed = np.where(fixed >= 0, fixed // self.unit, -1)
+        hint = instance.hint[used]
+        self.hint = np.where((hint >= 0) & (hint % self.unit == 0), hint // self.unit, -2)
+        self.unit_align = np.ones(len(used), dtype=np.int64) if self.align > 1 else np.maximum(1, align // self.unit)
+        self.parts = self._parts()
+
+    def _parts(self) -> list[_Part]:
+        """The most loaded part first: it is the most likely to fail."""
+        if not len(self.used):
+            return []
+        start, end, count = sections(self.instance.lower[self.used], self.instance.upper[self.used])
+        if int((end - start).sum()) > MOST_CELLS:
+            raise Refused(f"cannot search this: {len(self.used):,} buffers cover too many sections together")
+        part = parts(start, end, count)
+        made = []
+        for number in range(int(part.max()) + 1):
+            index = np.flatnonzero(part == number)
+            first = int(start[index].min())
+            load = np.zeros(int(end[index].max()) - first + 1, dtype=np.int64)
+            np.add.at(load, start[index] - first, self.bytes[index])
+            np.add.at(load, end[index] - first, -self.bytes[index])
+            made.append(_Part(index, start[index] - first, end[index] - first, int(np.cumsum(load).max())))
+        return sorted(made, key=lambda one: -one.load)
+
+    def shape(self, part: _Part, capacity: int) -> Shape:
+        """A part under a capacity in bytes."""
+        k = part.index
+        unit = self.unit
+        step = max(unit, self.align)
+        steps = (self.instance.upper - self.instance.lower)[self.used][k]
+        latest = (capacity - self.bytes[k]) // step * (step // unit)
+        return Shape(
+            part.start,
+            part.end,
+            steps,
+            self.size[k],
+            self.unit_align[k],
+            self.fixed[k],
+            latest,
+            self.hint[k],
+            int(part.end.max()),
+        )
+
+
+class _Capacity:
+    """The search for a plan under one capacity, to be continued any time."""
+
+    def __init__(self, question: _Question, capacity: int, seed: int) -> None:
+        self.question = question
+        self.capacity = capacity
+        self.portfolios = [Portfolio(question.shape(part, capacity), seed + k) for k, part in enumerate(question.parts)]
+
+    @property
+    def impossible(self) -> bool:
+        """A part was proved to have no plan."""
+        return any(one.attempt.impossible for one in self.portfolios)
+
+    @property
+    def found(self) -> bool:
+        """Every part has a plan."""
+        return all(one.attempt.offsets is not None for one in self.portfolios)
+
+    @property
+    def nodes(self) -> int:
+        """Visited in all parts."""
+        return sum(one.attempt.nodes for one in self.portfolios)
+
+    def go_on(self, nodes: int, budget: Budget) -> None:
+        """Search each part with so many nodes."""
+        for one in self.portfolios:
+            if not one.go_on(nodes, budget).decided or one.attempt.impossible:
+                return
+
+    def offsets(self) -> np.ndarray:
+        """Bytes of every buffer of the instance."""
+        question = self.question
+        offsets = np.maximum(question.instance.fixed, 0)
+        for part, one in zip(question.parts, self.portfolios, strict=True):
+            assert one.attempt.offsets is not None, "asked for before all parts are found"
+            offsets[question.used[part.index]] = one.attempt.offsets * question.unit
+        return offsets
+
+
+def run(instance: Instance, capacity: int | None, budget: Budget) -> Plan | NoPlan:
+    """A plan within the capacity, or with None as small as the time allows.
+
+    Raises:
+        Refused: the plan would need several chunks, or is too large to search.
+        Stopped: cancelled.
+    """
+    note = ""
+    if any(instance.gaps.values()):
+        note = "gaps are not used: each buffer is planned as if it were needed whole"
+        instance = replace(instance, gaps={})
+    question = _Question(instance)
+    proved = max(lower_bound(instance), fixed_top(instance))
+    search = _Search(question, budget)
+    made = search.under(capacity, proved) if capacity is not None else search.smallest(proved)
+    if note:
+        made = replace(made, proved_bound=0, note=note)
+    if isinstance(made, Plan) and instance.max_chunk and peak_bytes(instance, made) > instance.max_chunk:
+        raise Refused(f"plans one chunk only, and none of {instance.max_chunk} bytes at most was found")
+    return made
+
+
+class _Search:
+    def __init__(self, question: _Question, budget: Budget) -> None:
+        self.question = question
+        self.budget = budget
+        self.spent = 0
+        self.tried: dict[int, _Capacity] = {}
+
+    def under(self, capacity: int, proved: int) -> Plan | NoPlan:
+        """Search at one capacity until it is decided or the budget ends."""
+        if capacity < proved:
+            return NoPlan(proved)
+        one = self._at(capacity)
+        self._go_on(one, None)
+        if one.found:
+            return self._plan(one, 0)
+        if one.impossible:
+            return NoPlan(capacity + 1, self.spent)
+        return NoPlan(0, self.spent, self._ended(f"no plan within {capacity} bytes was found"))
+
+    def smallest(self, low: int) -> Plan | NoPlan:
+        """First at the bound, then between the bound and the best, in rounds of growing effort."""
+        question = self.question
+        instance = question.instance
+        best = self._greedy()
+        if best is None:
+            return NoPlan(low, 0, "no first plan was found")
+        high = peak_bytes(instance, best)
+        nodes = FIRST_LOOK * max(1, len(question.used))
+        while low < high and self._may_go_on():
+            self.budget.say(f"search: best {high} bytes, at least {low}")
+            under = low - 1  # capacities above this one are worth a try in this round
+            target = low
+            while under < high - 1 and self._may_go_on():
+                one = self._at(target)
+                self._go_on(one, nodes)
+                if one.found:
+                    best = self._plan(one, 0)
+                    high = peak_bytes(instance, best)
+                    self.tried = {c: kept for c, kept in self.tried.items() if c < high}
+                elif one.impossible:
+                    low = max(low, target + 1)
+                    under = max(under, target)
+                else:
+                    under = max(under, target)
+                target = (max(under, low - 1) + high) // 2
+                under = max(under, low - 1)
+            nodes *= 4
+        return replace(best, proved_bound=low, nodes=self.spent)
+
+    def _greedy(self) -> Plan | None:
+        """The smallest of a few placements in a fixed order, where all fixed buffers allow one."""
+        instance = self.question.instance
+        one_chunk = replace(instance, max_chunk=0)
+        plans = []
+        for key in (instance.size, instance.size * 1.0 * (instance.upper - instance.lower)):
+            order = np.argsort(-key, kind="stable")
+            plans.append(Plan(place_in_order(one_chunk, order, True), order=order))
+        return min(plans, key=lambda plan: peak_bytes(instance, plan))
+
+    def _at(self, capacity: int) -> _Capacity:
+        if capacity not in self.tried:
+            self.tried[capacity] = _Capacity(self.question, capacity, self.budget.seed)
+        return self.tried[capacity]
+
+    def _go_on(self, one: _Capacity, nodes: int | None) -> None:
+        before = one.nodes
+        limit = self.budget.node_limit
+        while not one.found and not one.impossible and self._may_go_on():
+            share = 1 << 40 if nodes is None else nodes
+            one.go_on(share if limit is None else min(share, limit - self.spent), self.budget)
+            self.spent += one.nodes - before
+            before = one.nodes
+            if nodes is not None:
+                return
+
+    def _may_go_on(self) -> bool:
+        limit = self.budget.node_limit
+        return self.budget.left() > 0 and (limit is None or self.spent < limit)
+
+    def _ended(self, text: str) -> str:
+        limit = self.budget.node_limit
+        why = "node" if limit is not None and self.spent >= limit else "time"
+        return f"{text} before the {why} limit"
+
+    def _plan(self, one: _Capacity, proved: int) -> Plan:
+        offsets = one.offsets()
+        order = np.lexsort((self.question.instance.lower, offsets))
+        return Plan(offsets, order=order, proved_bound=proved, nodes=self.spent)
+
+
+PLANNER = Planner(
+    title="Complete search",
+    summary="Fills the skyline's valleys, undoing what cannot be completed; restarts in ever new orders.",
+    source="Moffitt, MiniMalloc, ASPLOS 2023; Luby et al. 1993; Burke, Kendall and Whitwell 2004",
+    run=run,
+    honours=frozenset({Constraint.ALIGNMENT, Constraint.FIXED, Constraint.HINT, Constraint.GAPS, Constraint.CAPACITY}),
+    exact=True,
+    largest=LARGEST,
+)
