@@ -61,8 +61,9 @@ class Job:
 class Jobs:
     """The jobs of a server; safe to use from several threads."""
 
-    def __init__(self) -> None:
-        """None yet."""
+    def __init__(self, busy: str = "files are being opened already") -> None:
+        """None yet; `busy` says what goes on when there are too many."""
+        self._busy = busy
         self._changed = Condition()
         self._jobs: OrderedDict[str, Job] = OrderedDict()
 
@@ -76,7 +77,7 @@ class Jobs:
         with self._changed:
             # One that was cancelled is on its way out and takes nobody's place.
             if sum(not (one.done or one.stopped) for one in self._jobs.values()) >= MOST_RUNNING:
-                raise InputError(f"{MOST_RUNNING} files are being opened already: wait for one or cancel it")
+                raise InputError(f"{MOST_RUNNING} {self._busy}: wait for one or cancel it")
             self._jobs[job.key] = job
             for key in [key for key, one in self._jobs.items() if one.done][: max(0, len(self._jobs) - MOST_KEPT)]:
                 del self._jobs[key]

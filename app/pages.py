@@ -12,6 +12,9 @@ from .views import VIEWS
 from .views.parts import data
 
 
+_DROP = "Drop a GGUF, a graph JSON or a CSV of buffers to open it"
+
+
 def layout(first: str, options: str = "") -> Component:
     """The skeleton, empty; `assets/page.js` opens what the address says, else `first` under its options."""
     view = {name: module.layout() for name, module in VIEWS.items() if name != "table"}
@@ -30,6 +33,7 @@ def layout(first: str, options: str = "") -> Component:
                 id="work",
             ),
             view["events"],
+            view["planners"],
         ],
         className="gs-page",
         id="page",
@@ -45,7 +49,7 @@ def layout(first: str, options: str = "") -> Component:
             html.Div(id="notice", className="gs-notice", hidden=True, role="status"),
             html.Div([view["params"], page], className="gs-body"),
             html.Div(id="trouble", className="gs-trouble", hidden=True, role="alert"),
-            html.Div(id="drop", className="gs-drop", hidden=True, children="Drop a GGUF or a graph JSON to open it"),
+            html.Div(_DROP, id="drop", className="gs-drop", hidden=True),
             view["open"],
             view["help"],
         ],

@@ -27,6 +27,7 @@ from .figures.passes import pass_colors, passes_data
 from .figures.scene import scene_of
 from .figures.steps import step_ticks
 from .figures.table import table_columns
+from .planning import Planning
 
 if TYPE_CHECKING:
     from ..core.llama.open import TracedGraph
@@ -99,6 +100,11 @@ class RunView:
     def totals(self) -> dict[str, Any]:
         """The numbers that are compared with those under other options."""
         return totals_facts(len(self.state.splits), self.stats["copied_bytes"], self.devices)
+
+    @property
+    def planning(self) -> Planning:
+        """The planners' view of this run's buffers."""
+        return self._once("planning", lambda: Planning.of_graph(self.state))
 
     @property
     def ids(self) -> dict[str, int]:

@@ -64,7 +64,11 @@ def guard(server: Flask, bound: str, hashes: Callable[[], Sequence[str]]) -> Non
     def check() -> None:
         if not allowed(request.headers.get("Host", ""), bound):
             abort(403, "this server answers to its own name only")
-        if request.method == "POST" and request.path.startswith("/open") and HEADER not in request.headers:
+        if (
+            request.method == "POST"
+            and request.path.startswith(("/open", "/planners"))
+            and HEADER not in request.headers
+        ):
             abort(403, f"the header {HEADER} is missing")
 
     @server.after_request

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import dash
-import msgspec
 from flask import Flask, Response, jsonify, request
 
-from ..core.errors import GalloscopeError, InputError
+from ..core.errors import InputError
 from ..core.files.reading import MAX_BYTES
 from ..core.gguf.read import NeedMoreBytes
 from ..core.llama.arguments import read_command
-from . import ids, pages, security, views
+from . import ids, pages, planner_routes, replies, security, views
 from .figures.matches import pattern_matches
 from .figures.model import model_facts
 from .jobs import Job
@@ -70,6 +67,7 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
     for view in views.VIEWS.values():
         view.register(app, kept)
     _routes(app.server, kept)
+    planner_routes.add(app.server, kept)
     app.server.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
     security.guard(app.server, host, app.csp_hashes)
     return app
@@ -77,8 +75,6 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
 
 JOB_WAIT = 1.0
 """Seconds a question about a job waits for news."""
-MOST_ASKED = 64 << 10
-"""Largest request to open something by name (bytes)."""
 
 
 def _gone(error: Exception) -> None:
@@ -95,13 +91,13 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
     @server.post("/open")
     def open_source() -> Response:
-        return _told(lambda: _open(store, _asked()))
+        return replies.told(lambda: _open(store, replies.asked()))
 
     @server.post("/open/gguf")
     def send_header() -> Response:
         """Takes the first bytes of a GGUF; answers with its source, or how many bytes are needed at least."""
         request.max_content_length = MAX_HEADER
-        name = _name("uploaded.gguf")
+        name = replies.file_name("uploaded.gguf")
 
         def take() -> dict[str, Any]:
             try:
@@ -111,16 +107,16 @@ def _routes(server: Flask, store: SessionStore) -> None:
                     raise InputError(f"{name}: its header is larger than {MAX_HEADER >> 20} MiB, none is") from None
                 return {"need": short.needed}
 
-        return _told(take)
+        return replies.told(take)
 
     @server.post("/open/matches")
     def matches() -> Response:
         """Which weights each `-ot` pattern catches, while they are being typed."""
-        return _told(lambda: _matches(store, _asked()))
+        return replies.told(lambda: _matches(store, replies.asked()))
 
     @server.get("/job/<key>")
     def job(key: str) -> Response:
-        return _told(lambda: _job(store, store.jobs.wait(key, JOB_WAIT)))
+        return replies.told(lambda: _job(store, store.jobs.wait(key, JOB_WAIT)))
 
     @server.post("/open/cancel/<key>")
     def cancel(key: str) -> Response:
@@ -129,53 +125,16 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
     @server.post("/open/upload")
     def upload() -> Response:
-        title = _name("uploaded file")
-        return _told(lambda: _opened(store.open_bytes(request.get_data(cache=False), title, title)))
+        title = replies.file_name("uploaded file")
+        return replies.told(lambda: _opened(store.open_bytes(request.get_data(cache=False), title, title)))
 
     @server.get("/scene/<session>/<int:run>.json")
     def scene(session: str, run: int) -> Response:
-        return _packed(lambda: store.view(session, run).scene)
+        return replies.packed(lambda: store.view(session, run).scene)
 
     @server.get("/table/<session>/<int:run>.json")
     def table(session: str, run: int) -> Response:
-        return _packed(lambda: store.view(session, run).table)
-
-
-def _asked() -> dict[str, Any]:
-    """The JSON object of a small request.
-
-    Raises:
-        InputError: it is none; half a surrogate pair is no text either.
-    """
-    request.max_content_length = MOST_ASKED
-    try:
-        asked = msgspec.json.decode(request.get_data(cache=False))
-    except (msgspec.MsgspecError, RecursionError):
-        asked = None
-    if not isinstance(asked, dict):
-        raise InputError("the request cannot be read: an object in JSON is expected")
-    return asked
-
-
-def _name(usual: str) -> str:
-    """What a file that was sent is called."""
-    return request.args.get("name", usual)[:200]
-
-
-def _told(make: Callable[[], dict[str, Any]]) -> Response:
-    """An answer, or the sentence why there is none: that is an answer too. A file that was let go is 404."""
-    try:
-        return jsonify(make())
-    except SessionGone as error:
-        return _missing(error)
-    except GalloscopeError as error:
-        return jsonify({"error": str(error)})
-
-
-def _missing(error: SessionGone) -> Response:
-    answer = jsonify({"error": str(error)})
-    answer.status_code = 404
-    return answer
+        return replies.packed(lambda: store.view(session, run).table)
 
 
 def _open(store: SessionStore, asked: dict[str, Any]) -> dict[str, Any]:
@@ -201,6 +160,9 @@ def _job(store: SessionStore, job: Job) -> dict[str, Any]:
 
 def _opened(opened: Opened) -> dict[str, Any]:
     """What the page needs to know about an opened file."""
+    if opened.buffers is not None:
+        told = {"session": opened.key, "title": opened.title, "about": opened.look, "meta": {}}
+        return {**told, "runs": [], "asked": 0, "model": None, "buffers": len(opened.buffers)}
     problem = opened.sessions[0].problem
     model = opened.model
     return {
@@ -214,18 +176,5 @@ def _opened(opened: Opened) -> dict[str, Any]:
         ],
         "asked": sum(len(one.problem.requests) for one in opened.sessions),
         "model": None if model is None else model_facts(model, opened.line),
+        "buffers": None,
     }
-
-
-def _packed(make: Callable[[], bytes]) -> Response:
-    """A gzipped JSON body with a tag, so that a reload costs nothing."""
-    try:
-        body = make()
-    except SessionGone as error:
-        return _missing(error)
-    response = Response(body, mimetype="application/json")
-    response.headers["Content-Encoding"] = "gzip"
-    response.headers["Cache-Control"] = "private, no-cache"
-    response.set_etag(hashlib.blake2b(body, digest_size=12).hexdigest())
-    response.make_conditional(request.environ)
-    return response

@@ -16,9 +16,12 @@ from ..core.files.graph_json import parse_graph
 from ..core.files.reading import read_bytes
 from ..core.gguf.magic import is_gguf
 from ..core.llama.open import Origin, TracedModel
+from ..core.planners.instance import Instance
 from ..core.session import Session, trace
+from .buffers_open import buffers_of, is_buffers_csv
 from .jobs import Job, Jobs
 from .model_open import Headers, model_key, normal_line, open_for_page
+from .planning import Planning
 from .run_view import RunView
 from .samples import find_sample
 
@@ -37,6 +40,8 @@ class Opened:
         title: what the page calls it.
         sessions: one, or one per graph of a model.
         runs: all their runs, as the page numbers them.
+        buffers: of a buffer set (CSV): then there is no graph, so no session and no run.
+        look: what there is to see, for a sample.
         model: of a GGUF, what was opened.
         line: of a GGUF, the options as a line, defaults left out.
     """
@@ -45,10 +50,32 @@ class Opened:
         """Wrap what `trace` returned."""
         self.key = key
         self.title = title
+        self.look = look
         self.sessions = tuple(sessions)
         self.runs = [RunView(run, look, f"run {k}", self) for one in sessions for k, run in enumerate(one.runs)]
         self.model: TracedModel | None = None
         self.line = ""
+        self.buffers: Instance | None = None
+        self._planning: Planning | None = None
+
+    @classmethod
+    def of_buffers(cls, key: str, title: str, buffers: Instance, look: str = "") -> Opened:
+        """A buffer set, to be planned and nothing else."""
+        opened = cls(key, title, [], look)
+        opened.buffers, opened._planning = buffers, Planning.of_set(buffers)
+        return opened
+
+    def planning(self, run: int) -> Planning:
+        """The planners' view of a run, or of the buffer set.
+
+        Raises:
+            SessionGone: there is no such run.
+        """
+        if self._planning is not None:
+            return self._planning
+        if not 0 <= run < len(self.runs):
+            raise SessionGone(f"session {self.key} has no run {run}")
+        return self.runs[run].planning
 
     @classmethod
     def of_model(cls, key: str, model: TracedModel, line: str) -> Opened:
@@ -70,6 +97,7 @@ class SessionStore:
         self.origin = origin
         self.headers = Headers()
         self.jobs = Jobs()
+        self.plans = Jobs("planners are at work already")
         self._kept: OrderedDict[str, Opened] = OrderedDict()
         self._lock = RLock()
 
@@ -127,6 +155,9 @@ class SessionStore:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
+        buffers = buffers_of(data, where, title)
+        if buffers is not None:
+            return self._keep(Opened.of_buffers(key, title, buffers, look))
         return self._keep(Opened(key, title, [trace(parse_graph(data, where))], look))
 
     def _keep(self, opened: Opened) -> Opened:
@@ -185,8 +216,12 @@ def read_graph_file(path: str) -> bytes:
     if not regular:
         raise InputError(f"{path}: not a file")
     data = read_bytes(path)
+    if is_buffers_csv(data):
+        return data
     try:
         msgspec.json.decode(data, type=_Graph)
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
-        raise InputError(f"{path}: not a graph file (galloscope's graph JSON, plain or gzip)") from None
+        raise InputError(
+            f"{path}: not a graph file (galloscope's graph JSON or a CSV of buffers, plain or gzip)"
+        ) from None
     return data

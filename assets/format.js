@@ -64,6 +64,7 @@
       muted: read("muted", "#64748b", "#94a3b8"),
       accent: read("accent", "#2563eb", "#60a5fa"),
       peak: read("peak", "#dc2626", "#f87171"),
+      good: read("good", "#047857", "#34d399"),
       sans: style.fontFamily || "system-ui, sans-serif",
       mono: read("mono", MONO, MONO),
       pick: (entry) => (dark ? entry.dark : entry.light),

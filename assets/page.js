@@ -11,6 +11,7 @@
  *   page_params.js  a model's options         page_changes.js what they changed
  *   page_carry.js   from graph to graph       page_progress.js waiting
  *   page_gguf.js    a file's header           page_element.js making elements
+ *   planners.js     the Planners view and the parts it is made of
  */
 (() => {
   const galloscope = (window.galloscope = window.galloscope || {});
@@ -19,6 +20,7 @@
     state: {
       source: "", options: "", session: "", run: 0, ...NOTHING,
       by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "",
+      view: "", buffer: -1, inplace: "", order: "", plans: "", pane: "", psort: "", pby: "", pview: "", pshow: "", block: -1,
     },
     opened: null,  // what the server said about the file
     scene: null,   // of the run on the screen
@@ -65,6 +67,7 @@
     page.legend.showPass();
     page.scrub.show();
     page.table.select(tensor);
+    page.planners.follow(tensor);
     tell("selection", { data: { tensor, split, tick, nodes, listed, source: from } });
     $("page").dataset.selected = tensor;
     $("page").dataset.split = split;
@@ -147,6 +150,15 @@
     $("page").dataset.state = "ready";
     $("page").dataset.run = state.run;
     $("page").dataset.session = state.session;
+    page.planners.load();
+  };
+
+  /* A buffer set is here: there is no graph, and nothing to show but how it can be planned. */
+  page.showBuffers = () => {
+    page.scene = null;
+    Object.assign(state, NOTHING, { strip: "", dag: "", view: "planners" });
+    Object.assign($("page").dataset, { state: "ready", run: 0, session: state.session });
+    page.planners.load();
   };
 
   /* Without a view in the address the pictures show everything, or what is selected. */
@@ -205,6 +217,9 @@
     "dag-fit": () => page.dag.fit(),
     "strip-fit": () => page.strip.fit(),
     params: () => page.params.toggle(),
+    planners: () => page.planners.toggle(),
+    "plan-peak": () => page.planners.strips.peak(),
+    "plan-fit": () => page.planners.strips.fit(),
     defaults: () => page.params.defaults(),
     before: () => page.changes.back(),
     cancel: () => page.progress.cancel(),
@@ -219,7 +234,7 @@
   function boot() {
     if (!$("strip") || !$("dag") || !window.dash_clientside?.set_props) { requestAnimationFrame(boot); return; }
     connect();
-    for (const part of ["params", "panels", "search", "scrub", "keys", "open", "table"]) page[part].start();
+    for (const part of ["params", "panels", "search", "scrub", "keys", "open", "table", "planners"]) page[part].start();
     document.addEventListener("click", follow);
     page.url.start();
   }

@@ -32,13 +32,21 @@
 
   const selected = () => state.tick >= 0 || state.tensor >= 0 || state.split >= 0 || state.nodes || state.listed;
 
+  /* An error over what is on the screen. */
+  function hideTrouble() {
+    if ($("trouble").hidden || !page.opened) return false;
+    $("trouble").hidden = true;
+    return true;
+  }
+
   /* Undo the last mode; false when there is none left. A selection goes as a whole, with the focus on what selected it. */
   function escape() {
     if (page.progress.running) page.progress.cancel();
     else if ($("events").classList.contains("gs-events-open")) $("events").classList.remove("gs-events-open");
+    else if (page.planners.active()) return page.planners.escape() || hideTrouble();
     else if (selected()) page.clear("keys");
     else if (state.max) page.panels.maximise(state.max);
-    else if (!$("trouble").hidden && page.scene) $("trouble").hidden = true;
+    else if (hideTrouble()) return true;
     else if (state.params) page.params.open(false);
     else return false;
     if (document.activeElement?.closest?.(".gs-answer, .gs-devices, .gs-passes, .gs-why")) document.activeElement.blur();
@@ -69,6 +77,7 @@
     1: () => page.panels.maximise("dag"),
     2: () => page.panels.maximise("strip"),
     3: () => page.panels.maximise("table"),
+    4: () => page.planners.toggle(),
     "[": () => page.walk(page.past, page.future),
     "]": () => page.walk(page.future, page.past),
     m: () => page.params.toggle(),
@@ -86,8 +95,9 @@
           event.target.click();
           return;
         }
-        const action = event.key === "Escape" ? escape : KEYS[event.key];
-        if (!action || (!page.scene && !["?", "Escape"].includes(event.key)) || action() === false) return;
+        const planners = page.planners.active() ? page.planners.keys[event.key] : null;
+        const action = event.key === "Escape" ? escape : planners || KEYS[event.key];
+        if (!action || (!page.scene && !planners && !["?", "Escape"].includes(event.key)) || action() === false) return;
         event.preventDefault();
         event.stopPropagation();
       }, true);

@@ -41,7 +41,7 @@
       stop();
       task.end();
       page.params.load();
-      if (!page.scene) complain("Opening was cancelled.");
+      if (!page.opened) complain("Opening was cancelled.");
     });
     try {
       await work(late, task);
@@ -80,12 +80,17 @@
     return again && { opened: again, number: number(again), scene: await fetchScene(again.session, number(again)) };
   }
 
-  async function load(asked, { source, run = 0, kept = {}, wrong = [] }, late, task) {
+  async function load(asked, { source, run = 0, kept = {}, wrong = [], addressed = false }, late, task) {
+    if (asked.buffers) {
+      loadBuffers(asked, source, wrong);
+      return;
+    }
     task.say("drawing");
     const found = await sceneOf(asked, run, source, late, task);
     if (!found || late()) return;
     const { opened, number, scene } = found;
     const before = page.opened && state.source === source ? page.opened : null;
+    if (page.opened?.buffers && !addressed) state.view = ""; // from a set, which has no other view, to a graph
     const carry = kept === "carry" ? page.carry.take() : null;
     Object.assign(state, { source, options: opened.model?.line ?? "", session: opened.session, run: number });
     page.opened = opened;
@@ -98,6 +103,21 @@
     page.notice.say([...wrong, ...(carry ? [] : page.notice.misfits(scene, kept, state, run, opened.runs.length))]);
     if (state.by && !Object.hasOwn(scene.colors, state.by)) state.by = "";
     page.show(scene, () => (carry ? page.carry.give(carry) : fitting(scene, kept)));
+    page.url.push();
+  }
+
+  /* A set of buffers: there is no scene. */
+  function loadBuffers(opened, source, wrong) {
+    Object.assign(state, { source, options: "", session: opened.session, run: 0 });
+    page.opened = opened;
+    awaited = null;
+    dialog(false);
+    quiet();
+    describe(opened, 0);
+    page.params.load();
+    page.changes.compare(null, opened, 0);
+    page.notice.say(wrong);
+    page.showBuffers();
     page.url.push();
   }
 
@@ -141,7 +161,7 @@
     buttons.append(...(awaited ? [button("Choose the file", "upload")] : []), button("Open another", "open", Boolean(awaited)));
     box.replaceChildren(title, words, buttons);
     box.hidden = false;
-    if (!page.scene) $("page").dataset.state = "error";
+    if (!page.opened) $("page").dataset.state = "error";
   }
 
   function quiet() {
@@ -156,7 +176,7 @@
 
   /* Open a source; `wish` may have options, run, what is kept (or "carry"), what an address asked in vain. */
   function source(wanted, wish = {}, fail = complain) {
-    const asked = { options: "", ...wish, source: wanted };
+    const asked = { options: "", ...wish, source: wanted, addressed: Boolean(wish.wrong) };
     return during(async (late, task) => {
       const opened = await opening(wanted, asked.options, late, task);
       if (opened && !late()) await load(opened, { ...asked, wrong: [...(asked.wrong || []), ...skipped(opened, asked)] }, late, task);
@@ -207,7 +227,7 @@
 
     start() {
       const input = document.createElement("input");
-      Object.assign(input, { type: "file", id: "upload-input", accept: ".gguf,.json,.gz,application/json", hidden: true });
+      Object.assign(input, { type: "file", id: "upload-input", accept: ".gguf,.json,.csv,.gz,application/json,text/csv", hidden: true });
       document.body.append(input);
       input.addEventListener("change", () => { if (input.files[0]) upload(input.files[0]); input.value = ""; });
       addEventListener("pagehide", () => drop(job));

@@ -4,12 +4,12 @@
 (() => {
   const page = window.galloscope.page;
   const { state } = page;
-  const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1 };
-  const TEXTS = { options: "", nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "" };
+  const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1, buffer: -1, block: -1 };
+  const TEXTS = { options: "", nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "", view: "", inplace: "", order: "", plans: "", pane: "", psort: "", pby: "", pview: "", pshow: "" };
   const MOST = { options: 16384 }; // letters; of the others 4000
   const FILE = /^(sample|path|session|header):/;
   const ABSOLUTE = /^(\/|~\/|[A-Za-z]:[\\/])/; // a path needs no scheme
-  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/ };
+  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/, view: /^planners$/, inplace: /^off$/, order: /^(kahn|dfs)$/, plans: /^\w{1,40},\w{1,40}$/, pane: /^(holes|chains|stages)(:\w{1,20})?$/, psort: /^\w+:(asc|desc)$/, pby: /^\w{1,20}$/, pshow: /^(even|holes)(\.holes)?$/ };
   let waiting = 0, going = 0;
 
   function text() {
@@ -46,7 +46,7 @@
   const write = (how) => {
     clearTimeout(waiting);
     const next = text();
-    if (next !== location.search && page.scene) history[how](null, "", next);
+    if (next !== location.search && page.opened) history[how](null, "", next);
   };
 
   /* Go to what the address says. Until that is on the screen nothing else may be written into its entry of the history. */
@@ -60,14 +60,18 @@
   async function follow() {
     const wanted = read();
     page.panels.apply(wanted);
+    page.planners.apply(wanted);
     const usual = document.getElementById("page").dataset;
     const source = wanted.source || usual.first, options = wanted.source || wanted.options ? wanted.options : usual.firstOptions;
     const { run, tensor, split, tick, nodes, listed, by, strip, dag, show, sort, wrong } = wanted;
     const rest = { tensor, split, tick, nodes, listed, strip, dag, show };
     Object.assign(state, { sort });
-    if (source !== state.source || options !== state.options || run !== state.run || !page.scene) {
+    if (source !== state.source || options !== state.options || run !== state.run || !page.opened) {
       state.by = by;
       await page.open.source(source, { options, run, kept: rest, wrong });
+    } else if (!page.scene) {
+      page.notice.say(wrong);
+      page.planners.show();
     } else {
       page.notice.say([...wrong, ...page.notice.misfits(page.scene, rest, wanted, run, page.opened.runs.length)]);
       Object.assign(state, page.open.fitting(page.scene, rest), { by: Object.hasOwn(page.scene.colors, by) ? by : "" });
@@ -76,6 +80,7 @@
       page.showSelection("url");
       page.applyViews();
       page.table.sort();
+      page.planners.show();
     }
   }
 

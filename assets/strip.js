@@ -68,7 +68,8 @@
     setColor(by) {
       this.colorBy = by;
       if (!this.model) return;
-      const color = this.model.scene.colors[Object.hasOwn(this.model.scene.colors, by) ? by : "device"];
+      const { colors } = this.model.scene;
+      const color = colors[Object.hasOwn(colors, by) ? by : Object.keys(colors)[0]];
       this.color = { ...color, of: galloscope.format.column(color.of, "uint8") };
       this.order = strip.order(this.model, this.color.of);
       this.request();
@@ -95,6 +96,12 @@
       this.cursor = null;
       this.publish();
       this.requestOverlay();
+    }
+
+    /* Draws only those tensors whose flag is set; null draws all. */
+    only(flags) {
+      this.flags = flags;
+      this.request();
     }
 
     /* Those alive at a step stand out; -1 ends it. */
@@ -283,7 +290,7 @@
     reset() {
       Object.assign(this, {
         selected: -1, hover: -1, split: -1, hoverSplit: -1, liveStep: -1,
-        relatives: NONE, cursor: null, rubber: null, target: null, samples: null,
+        relatives: NONE, cursor: null, rubber: null, target: null, samples: null, flags: null,
       });
     }
 

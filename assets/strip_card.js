@@ -39,6 +39,7 @@
     else if (kind & KIND.NEVER_FREED) rows.push(["kept", "never freed in this graph"]);
     if (kind & KIND.INPUT) rows.push(["input", "placed before the first step"]);
     if (chart.colorBy !== "device" && entry) rows.push([chart.color.title, entry.label]);
+    rows.push(...(model.scene.tensors.facts?.[id] || []));
     const where = [op[id] === "NONE" ? "" : op[id], type[id], ne[id], device ? device.name : ""];
     if (model.layer[id] >= 0) where.push(`layer ${model.layer[id]}`);
     return { title: model.names[id], note: where.filter(Boolean).join(" · "), swatch: entry && theme.pick(entry), rows };

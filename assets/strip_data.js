@@ -54,7 +54,8 @@
       },
       sources: sourcesOf(scene, column),
     };
-    model.lanes = s.lanes.map((lane, i) => ({ ...lane, index: i, bytesAt: bytesAt(model, i) }));
+    // `range`: the addresses that the lane shows, where they are more than its size.
+    model.lanes = s.lanes.map((lane, i) => ({ ...lane, index: i, range: Math.max(lane.size, lane.range || 0), bytesAt: bytesAt(model, i) }));
     model.rectOf = indexOf(model.id, model.nTensors);
     model.stepOf = indexOf(model.tensorOfStep, model.nTensors);
     model.viewOf = indexOf(model.views.id, model.nTensors);

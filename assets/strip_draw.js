@@ -16,7 +16,7 @@
     const samples = sampling(chart);
     chart.samples = samples;
     model.lanes.forEach((lane) => background(chart, lane.index));
-    if (chart.shown.holes) holes(chart);
+    if (chart.shown.holes && !chart.flags) holes(chart);
     const marks = samples ? sampled(chart, samples) : full(chart);
     if (chart.shown.views) views(chart);
     if (chart.shown.chains) chains(chart);
@@ -84,6 +84,7 @@
     for (let k = 0; k < model.n; k++) {
       const i = chart.order[k];
       const entry = color.of[model.id[i]];
+      if (chart.flags && !chart.flags[model.id[i]]) continue;
       if (entry !== last) {
         last = entry;
         g.fillStyle = theme.pick(color.palette[entry]);
@@ -284,7 +285,8 @@
     g.globalAlpha = 1;
   }
 
-  /* The capacity of the chunk, the highest byte ever used, and the step with the most bytes alive. */
+  /* The capacity of the chunk, the bound of all plans where there is one, the highest byte ever used, and the step with the most
+   * bytes alive. */
   function peak(chart, lane) {
     const { g, at, theme, view } = chart;
     const place = at.lanes[lane.index];
@@ -300,7 +302,8 @@
       g.setLineDash([]);
     };
     if (lane.size !== lane.peak) line(lane.size, theme.muted, []);
-    line(lane.peak, theme.peak, [6, 4]);
+    if (lane.bound) line(lane.bound, theme.good, []);
+    if (lane.peak !== lane.bound) line(lane.peak, theme.peak, [6, 4]);
     if (lane.peak_step < view.x0 - 1 || lane.peak_step >= view.x1) return;
     const x = Math.min(at.right - 5, Math.max(at.left + 5, strip.X(chart, lane.peak_step + 0.5)));
     const tip = place.top + Math.min(7, place.h);

@@ -23,7 +23,7 @@
     const gap = compact ? 3 : GAP;
     const free = Math.max(0, room - n * (header + gap));
     const least = Math.min(LEAST, free / Math.max(1, n));
-    const weights = model.lanes.map((lane) => Math.cbrt(lane.size));
+    const weights = model.lanes.map((lane) => Math.cbrt(lane.range));
     if (chart.solo >= 0) weights[chart.solo] += 3 * weights.reduce((a, b) => a + b, 0);
     let y = top;
     const lanes = share(weights, free, chart.solo >= 0 ? least / 2 : least).map((h) => {

@@ -134,7 +134,7 @@
     const atStep = `at step ${count(lane.peak_step)}`;
     const [peak, live] = [bytes(lane.peak), bytes(lane.live)];
     const texts = [
-      [`peak ${peak}`, peak === live ? ` ${atStep}` : ` · ${live} live ${atStep}`],
+      [`peak ${peak}`, peak === live ? `${lane.bound ? " = bound" : ""} ${atStep}` : ` · ${lane.bound ? `bound ${live}` : `${live} live`} ${atStep}`],
       [`peak ${peak}`, ` ${atStep}`],
       [`peak ${peak}`, ""],
     ];

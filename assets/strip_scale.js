@@ -2,7 +2,7 @@
  * pixels; the even scale keeps the order of all addresses but gives small ranges more height: between two addresses at which
  * any tensor begins or ends, the height grows with a small power of the bytes. A lane on it says so in its header.
  *
- * Lane coordinates run from 0 to the size of the chunk on both scales. `to` leads from addresses to them, `from` back. */
+ * Lane coordinates run from 0 to the range of the lane (the size of the chunk, or more) on both scales. `to` leads from addresses to them, `from` back. */
 (function () {
   "use strict";
   const galloscope = (window.galloscope = window.galloscope || {});
@@ -43,18 +43,18 @@
     const sizes = [];
     for (let i = 0; i < model.n; i++) if (model.lane[i] === lane.index) sizes.push(model.y1[i] - model.y0[i]);
     sizes.sort((a, b) => a - b);
-    return sizes[sizes.length - 1] > 0.4 * lane.size && sizes[sizes.length >> 1] < lane.size / 100;
+    return sizes[sizes.length - 1] > 0.4 * lane.range && sizes[sizes.length >> 1] < lane.range / 100;
   }
 
   function evenScale(model, lane) {
-    const edges = new Set([0, lane.size]);
+    const edges = new Set([0, lane.range, ...(lane.edges || [])]); // those of another chart, to share its scale
     for (let i = 0; i < model.n; i++) {
       if (model.lane[i] === lane.index) edges.add(model.y0[i]).add(model.y1[i]);
     }
     const address = Float64Array.from(edges).sort();
     const v = new Float64Array(address.length);
     for (let i = 1; i < address.length; i++) v[i] = v[i - 1] + (address[i] - address[i - 1]) ** POWER;
-    const stretch = lane.size / (v[v.length - 1] || 1);
+    const stretch = lane.range / (v[v.length - 1] || 1);
     for (let i = 1; i < v.length; i++) v[i] *= stretch;
     return { even: true, to: between(address, v), from: between(v, address) };
   }
@@ -122,7 +122,7 @@
       while (step > 1 && Math.floor(high / step) * step < low) step /= 2;
       const y = low === 0 ? 0 : Math.floor(high / step) * step;
       const at = strip.Y(chart, lane, y);
-      if (y > chart.model.lanes[lane].size || last - at < 16) continue;
+      if (y > chart.model.lanes[lane].range || last - at < 16) continue;
       found.push(y);
       last = at;
     }

@@ -9,7 +9,7 @@
   const LEAST_BYTES = 64;
   const AROUND_PEAK = 48; // steps
 
-  const fullRange = (lane) => ({ y0: 0, y1: Math.max(1, lane.size) * HEADROOM });
+  const fullRange = (lane) => ({ y0: 0, y1: Math.max(1, lane.range) * HEADROOM });
   strip.fitView = (model) => ({ x0: 0, x1: Math.max(1, model.nSteps), lanes: model.lanes.map(fullRange) });
 
   /* A view is never empty and never leaves the data. */

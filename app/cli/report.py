@@ -1,20 +1,30 @@
 """Write a report to take away: .svg (a picture for an issue), .html (the page in one file), .gv (for graphviz).
 
-A name ending in .gv.svg is the graph drawn by the graphviz that is installed.
+A name ending in .gv.svg is the graph drawn by the graphviz that is installed. Of a CSV of buffers the planners are
+reported.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ...core.errors import InputError, printable
+from ...core.files.reading import read_bytes
+from ...core.gguf.magic import is_gguf
 from ...core.replay import replay
 from ...core.state import State
 from ..report.about import About, about_model
-from .inputs import add_file, load, pick_run
+from .inputs import Teller, add_file, load, pick_run
+from .model_options import refuse_model_options
 from .output import check_place, write_file
+
+if TYPE_CHECKING:
+    from ...core.planners.instance import Instance
+    from ..report.planners_svg import Planned
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -24,6 +34,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "-o", "--output", required=True, metavar="OUT", help="report.svg, report.html, graph.gv or graph.gv.svg"
     )
     parser.add_argument("--force", action="store_true", help="replace OUT when it exists")
+    parser.add_argument(
+        "--planners",
+        nargs="?",
+        const="all",
+        metavar="NAMES",
+        help="add static planners side by side to .svg and .html: names with commas between them, or nothing for all",
+    )
+    parser.add_argument(
+        "--time-limit", metavar="S", default="2", help="seconds for each planner on each buffer (default 2)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,15 +51,84 @@ def run(args: argparse.Namespace) -> int:
     out = Path(args.output)
     check_place(out)
     _kind(out)
+    names = planner_names(args.planners)
+    limit = _limit(args.time_limit)
+    if not is_gguf(args.file):
+        from ..buffers_open import buffers_of
+
+        data = read_bytes(args.file)
+        buffers = buffers_of(data, printable(args.file), printable(Path(args.file).name))
+        if buffers is not None:
+            return _report_set(args, buffers, names or [], limit, out)
+    if names is not None and _kind(out) not in (".svg", ".html"):
+        raise InputError(f"{out}: --planners belongs to reports that end in .svg or .html")
     loaded = load(args.file, args)
     session = loaded.session
     state = replay(pick_run(session, args.run))
     source = printable(Path(args.file).name)
     about = about_model(loaded.model, state) if loaded.model else None
-    text = _render(_kind(out), state, session.problem.about, session.problem.meta, source, about).encode()
-    write_file(out, text, args.force)
-    print(f"{printable(os.fspath(out))}: {len(text):,} bytes")
+    planned = None if names is None else _planned(state, names, limit)
+    text = _render(_kind(out), state, session.problem.about, session.problem.meta, source, about, planned)
+    return _write(args, out, text)
+
+
+def _write(args: argparse.Namespace, out: Path, text: str) -> int:
+    data = text.encode()
+    write_file(out, data, args.force)
+    print(f"{printable(os.fspath(out))}: {len(data):,} bytes")
     return 0
+
+
+def planner_names(text: str | None) -> list[str] | None:
+    """What `--planners` asks for: None for no planners, an empty list for all.
+
+    Raises:
+        InputError: one of the names is no planner.
+    """
+    if text is None:
+        return None
+    from ...core.planners.solve import find_planner  # it brings numba along
+
+    names = [] if text == "all" else [name.strip() for name in text.split(",") if name.strip()]
+    for name in names:
+        find_planner(name)
+    return names
+
+
+def _limit(text: str) -> float:
+    try:
+        limit = float(text)
+    except ValueError:
+        limit = math.nan
+    if not 0 <= limit < math.inf:
+        raise InputError(f"--time-limit {text}: not a number of seconds such as 10 or 0.5")
+    return limit
+
+
+def _planned(state: State, names: list[str], limit: float) -> list[Planned]:
+    from ..report.planners_page import planned_graph
+
+    told = Teller()
+    try:
+        return planned_graph(state, names, limit, told.say)
+    finally:
+        told.end()
+
+
+def _report_set(args: argparse.Namespace, buffers: Instance, names: list[str], limit: float, out: Path) -> int:
+    """The report of a set of buffers, which has no graph."""
+    from ..report.planners_page import planned_set, set_html, set_svg
+
+    refuse_model_options(args, args.file)
+    if _kind(out) not in (".svg", ".html"):
+        raise InputError(f"{out}: a set of buffers has no graph to draw; end the name in .svg or .html")
+    told = Teller()
+    try:
+        planned = planned_set(buffers, names, limit, told.say)
+    finally:
+        told.end()
+    write = set_svg if _kind(out) == ".svg" else set_html
+    return _write(args, out, write(planned, buffers.name, "", buffers.name))
 
 
 def _kind(out: Path) -> str:
@@ -50,16 +139,32 @@ def _kind(out: Path) -> str:
     raise InputError(f"{out}: end the name in .svg, .html, .gv or .gv.svg")
 
 
-def _render(kind: str, state: State, title: str, meta: dict[str, object], source: str, about: About | None) -> str:
+def _render(
+    kind: str,
+    state: State,
+    title: str,
+    meta: dict[str, object],
+    source: str,
+    about: About | None,
+    planned: list[Planned] | None,
+) -> str:
     # Each writer is imported when it is wanted: the pictures need numpy, the others do not.
     if kind == ".svg":
         from ..report.picture import report_svg
 
-        return report_svg(state, title, meta, source, about)
+        if planned is None:
+            return report_svg(state, title, meta, source, about)
+        from ..report.planners_page import part_svg
+
+        return report_svg(state, title, meta, source, about, lambda y: part_svg(planned, y))
     if kind == ".html":
         from ..report.html import report_html
 
-        return report_html(state, title, meta, source, about)
+        if planned is None:
+            return report_html(state, title, meta, source, about)
+        from ..report.planners_page import part_html
+
+        return report_html(state, title, meta, source, about, part_html(planned))
     from ..report.gv import graph_gv, render_svg
 
     text = graph_gv(state, title or source)

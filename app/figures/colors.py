@@ -19,11 +19,11 @@ MOST_LAYERS = 24
 def colors(state: State) -> dict[str, Any]:
     """The `colors` part of a scene: every question the pictures can be coloured by."""
     return {
-        "device": _question("device", *by_device(state)),
-        "op": _question("op family", *by_op(state)),
-        "layer": _question("layer", *by_layer(state)),
-        "cause": _question("cause", *by_cause(state)),
-        "size": _question("size", *by_size(state)),
+        "device": question("device", *by_device(state)),
+        "op": question("op family", *by_op(state)),
+        "layer": question("layer", *by_layer(state)),
+        "cause": question("cause", *by_cause(state)),
+        "size": question("size", *by_size(state)),
     }
 
 
@@ -62,19 +62,24 @@ def by_cause(state: State) -> tuple[list[Entry], list[int]]:
 
 def by_size(state: State) -> tuple[list[Entry], list[int]]:
     """Size classes, each four times the one before."""
+    return size_entries(), [palette.size_index(tensor.nbytes) for tensor in state.tensors]
+
+
+def size_entries() -> list[Entry]:
+    """The legend of the size classes."""
     limits = palette.SIZE_LIMITS
     texts = [f"< {bytes_text(limits[0])}"]
     texts += [f"{bytes_text(a)} – {bytes_text(b)}" for a, b in pairwise(limits)]
     texts.append(f"≥ {bytes_text(limits[-1])}")
-    entries = [Entry(hue, text) for hue, text in zip(palette.size_scale(), texts, strict=True)]
-    return entries, [palette.size_index(tensor.nbytes) for tensor in state.tensors]
+    return [Entry(hue, text) for hue, text in zip(palette.size_scale(), texts, strict=True)]
 
 
 def _range_text(first: int, last: int) -> str:
     return str(first) if first == last else f"{first}–{last}"
 
 
-def _question(title: str, entries: Sequence[Entry], of: Sequence[int]) -> dict[str, Any]:
+def question(title: str, entries: Sequence[Entry], of: Sequence[int]) -> dict[str, Any]:
+    """A way to colour: its title, its legend, and the entry of every tensor."""
     return {
         "title": title,
         "palette": [

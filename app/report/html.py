@@ -29,8 +29,13 @@ MOST_WHY = 6000
 MOST_ROWS = 200
 
 
-def report_html(state: State, title: str, meta: dict[str, Any], source: str, about: About | None = None) -> str:
-    """The report of a run; the same state gives the same bytes. `about` is the model that the graph was made of."""
+def report_html(
+    state: State, title: str, meta: dict[str, Any], source: str, about: About | None = None, more: str = ""
+) -> str:
+    """The report of a run; the same state gives the same bytes.
+
+    `about` is the model that the graph was made of, `more` the markup of a further part.
+    """
     numbers = stats(state)
     data = gzip.compress(msgspec.json.encode({"scene": scene_of(state), "why": _why(state, numbers)}), 9, mtime=0)
     return _PAGE.format(
@@ -42,6 +47,7 @@ def report_html(state: State, title: str, meta: dict[str, Any], source: str, abo
         devices=_devices(numbers),
         splits=_splits(state, numbers),
         peaks=_peaks(state, numbers),
+        more=more,
         version=html.escape(__version__),
         data=base64.b64encode(data).decode("ascii"),
         scripts="\n".join(f"<script>\n{text}\n</script>" for text in _assets(SCRIPTS)),
@@ -183,6 +189,7 @@ _PAGE = """<!doctype html>
 <section><h2>Splits</h2>{splits}</section>
 <section><h2>Alive at the peak</h2>{peaks}</section>
 </div>
+{more}
 <p class="gs-muted">galloscope {version} · decisions of ggml 0.26 · hatched: copies made by the scheduler</p>
 <script type="text/plain" id="gs-report-data">{data}</script>
 {scripts}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import __version__
@@ -25,7 +25,14 @@ INNER = WIDTH - 2 * MARGIN
 MOST_ROWS = 14
 
 
-def report_svg(state: State, title: str, meta: dict[str, Any], source: str, about: About | None = None) -> str:
+def report_svg(
+    state: State,
+    title: str,
+    meta: dict[str, Any],
+    source: str,
+    about: About | None = None,
+    more: Callable[[float], tuple[str, float]] | None = None,
+) -> str:
     """The whole report as one SVG text; the same state gives the same bytes.
 
     Args:
@@ -34,6 +41,7 @@ def report_svg(state: State, title: str, meta: dict[str, Any], source: str, abou
         meta: parameters of the graph, shown as given.
         source: the file's name.
         about: the model that the graph was made of.
+        more: a further part, given its top; it answers with markup and height.
     """
     page = _Page(state)
     page.head(title, meta, source)
@@ -44,6 +52,9 @@ def report_svg(state: State, title: str, meta: dict[str, Any], source: str, abou
     page.section("Memory over the steps of the plan")
     chart, height = strip_svg(state, MARGIN, page.y, INNER)
     page.add(chart, height + 12)
+    if more is not None:
+        page.section("Planners: how far from the best")
+        page.add(*more(page.y))
     page.splits()
     page.live_set()
     page.causes()

@@ -86,7 +86,7 @@ class _Chart:
 
     def _lane(self, lane: Lane, y: float, height: float) -> str:
         lives = self.lives[lane.buffer, lane.chunk]
-        scale, even = _scale(lives, lane.size)
+        scale, even = scale_of([(life.offset, life.size) for life in lives], lane.size)
         hue = self.hues[lane.backend] if lane.backend < len(self.hues) else MUTED
         chunk = f" chunk {lane.chunk}" if lane.n_chunks > 1 else ""
         own = f" ({lane.buft})" if lane.buft != lane.device else ""
@@ -102,7 +102,7 @@ class _Chart:
         def up(address: float) -> float:
             return y + height - scale(address) * height
 
-        for address in _ticks(lane.size, up):
+        for address in ticks(lane.size, up):
             parts.append(straight(self.left, up(address), self.left + self.width, up(address), LINE))
             parts.append(
                 text(self.left - 6, up(address) + 4, bytes_text(address) if address else "0", 10, MUTED, "end")
@@ -156,7 +156,7 @@ class _Chart:
         return "".join(parts)
 
 
-def _ticks(size: int, up: Scale) -> list[int]:
+def ticks(size: int, up: Scale) -> list[int]:
     """Round addresses whose marks stand at least 16 apart."""
     step = 1
     while size / step > 8:
@@ -168,15 +168,15 @@ def _ticks(size: int, up: Scale) -> list[int]:
     return found
 
 
-def _scale(lives: Sequence[Lifetime], size: int) -> tuple[Scale, bool]:
+def scale_of(spans: Sequence[tuple[int, int]], size: int) -> tuple[Scale, bool]:
     """Share of the lane's height below an address; not linear where one tensor would hide all others.
 
-    The same rule as the page's: `assets/strip_scale.js`.
+    The same rule as the page's: `assets/strip_scale.js`. `spans` are the (offset, size) of what lies in the lane.
     """
-    sizes = sorted(life.size for life in lives if life.size)
+    sizes = sorted(length for _, length in spans if length)
     if not sizes or not (sizes[-1] > 0.4 * size and sizes[len(sizes) // 2] < size / 100):
-        return (lambda address: address / size), False
-    edges = sorted({0, size} | {life.offset for life in lives} | {life.offset + life.size for life in lives})
+        return (lambda address: address / max(1, size)), False
+    edges = sorted({0, size} | {offset for offset, _ in spans} | {offset + length for offset, length in spans})
     heights = [0.0]
     for low, high in pairwise(edges):
         heights.append(heights[-1] + (high - low) ** 0.35)

@@ -11,7 +11,7 @@ import dash
 from dash.development.base_component import Component
 
 from ..sessions import SessionStore
-from . import answers, color, dag, devices, events, header, help, open_file, params, passes, strip, table, why
+from . import answers, color, dag, devices, events, header, help, open_file, params, passes, planners, strip, table, why
 
 
 class View(Protocol):
@@ -38,6 +38,7 @@ VIEWS: dict[str, View] = {
     "why": why,
     "strip": strip,
     "events": events,
+    "planners": planners,
     "open": open_file,
     "help": help,
 }

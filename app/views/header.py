@@ -46,6 +46,14 @@ def layout() -> Component:
                 title="What was compared, and what llama.cpp said",
                 **data(data_list="check"),
             ),
+            html.Button(
+                [icon("planners"), html.Span("Planners", className="gs-planners-word")],
+                id="planners-button",
+                type="button",
+                className="gs-planners-button",
+                title="How far from the best is this plan? (4)",
+                **data(data_action="planners", aria_controls=ids.PLANNERS, aria_expanded="false"),
+            ),
             html.Div(
                 [
                     icon("search"),

@@ -30,8 +30,15 @@ KEYS = (
         ("f", "fit both pictures"),
         ("1  2  3", "graph, memory, table on the whole page"),
         ("t", "graph or table"),
+        ("4", "planners: how far from the best is ggml"),
         ("c", "next meaning of the colours"),
         ("?", "this list"),
+    )),
+    ("Planners", (
+        ("i", "with or without in-place"),
+        ("a  b", "the next planner above, below; with shift: the one before"),
+        (",  .", "one step back, one step on"),
+        ("p  f  c", "to the peak, fit, next meaning of the colours"),
     )),
     ("In a picture", (
         ("wheel", "zoom at the pointer (memory: steps; with shift: addresses; with ctrl: both)"),
@@ -49,6 +56,9 @@ TERMS = (
     ("peak", "The step at which most bytes of a buffer are alive."),
     ("in place", "An op writes its result over a source that nobody else needs any more."),
     ("chunk", "A part of a compute buffer, where the device limits the size of one allocation."),
+    ("bound", "The most bytes alive at one step: no plan of the same lifetimes can need less memory."),
+    ("ratio", "What a plan needs, divided by the bound; a plan with ratio 1 is optimal."),
+    ("pool", "A block of memory that buffers share one after the other; it is as large as the largest of them."),
     ("pipeline copy", "One of several copies of an input, so that the next batch can begin before the last is done."),
 )
 """Words of the page that a newcomer may not know."""

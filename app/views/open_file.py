@@ -8,11 +8,15 @@ from dash import Input, html
 from dash.development.base_component import Component
 
 from .. import ids
-from ..samples import Sample, samples
+from ..samples import Sample, buffer_samples, samples
 from ..sessions import SessionStore
 from .parts import call_page, data
 
-_KINDS = (("capture", "Captured from llama.cpp"), ("lesson", "One mechanism each"))
+_KINDS = (
+    ("capture", "Captured from llama.cpp"),
+    ("lesson", "One mechanism each"),
+    ("buffers", "Buffers alone, to plan"),
+)
 
 
 def layout() -> Component:
@@ -21,10 +25,12 @@ def layout() -> Component:
         [
             dmc.TextInput(
                 id=ids.OPEN_PATH,
-                placeholder="/path/to/model.gguf, or a graph.json or .json.gz",
+                placeholder="/path/to/model.gguf, a graph.json, or buffers.csv",
                 size="sm",
                 className="gs-grow",
-                **data(aria_label="Path of a GGUF or a graph file on the machine that galloscope runs on"),
+                **data(
+                    aria_label="Path of a GGUF, a graph file or a CSV of buffers on the machine that galloscope runs on"
+                ),
             ),
             html.Button("Open", type="submit", className="gs-button", id="open-submit"),
             html.Button(
@@ -38,9 +44,10 @@ def layout() -> Component:
         className="gs-open-path",
         id="open-form",
     )
+    known = samples() + buffer_samples()
     groups = [
         html.Section(
-            [html.H3(title), html.Div([_entry(one) for one in samples() if one.kind == kind], className="gs-samples")]
+            [html.H3(title), html.Div([_entry(one) for one in known if one.kind == kind], className="gs-samples")]
         )
         for kind, title in _KINDS
     ]

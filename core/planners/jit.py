@@ -6,10 +6,15 @@ A kernel reads and writes flat columns by index alone, so it does the same with 
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import os
+import re
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
@@ -57,11 +62,39 @@ def inner(function: F) -> F:
 def _compiled(function: F, **options: bool) -> F:
     if _NUMBA is None:
         return function
+    if not os.environ.get("NUMBA_CACHE_DIR"):
+        _keep_apart(Path(function.__code__.co_filename))
     try:
         compiled: F = _NUMBA.njit(cache=True, nogil=True, **options)(function)
     except RuntimeError:  # no folder where it could keep what it compiled
         compiled = _NUMBA.njit(nogil=True, **options)(function)
     return compiled
+
+
+def _keep_apart(source: Path) -> None:
+    """Keep what is compiled from a file in a folder for this state of it and of all it imports; else as numba does.
+
+    numba itself compares a loop with its own file alone, and would go on using one that was compiled together with an
+    older state of another file.
+    """
+    state = hashlib.sha256(b"".join(path.read_bytes() for path in (Path(__file__), *sorted(_with_imports(source)))))
+    folder = source.parent / "__pycache__" / "compiled" / f"{source.stem}-{state.hexdigest()[:12]}"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError:
+        return
+    if os.access(folder, os.W_OK):
+        for old in folder.parent.glob(f"{source.stem}-*"):
+            if old != folder:
+                shutil.rmtree(old, ignore_errors=True)
+        _NUMBA.config.CACHE_DIR = str(folder)
+
+
+@functools.cache
+def _with_imports(source: Path) -> frozenset[Path]:
+    """A file of kernels and those it imports from its own folder."""
+    names = re.findall(r"^from \.(\w+) import", source.read_text(encoding="utf-8"), re.MULTILINE)
+    return frozenset({source}.union(*(_with_imports(source.parent / f"{name}.py") for name in names)))
 
 
 def column(values: Sequence[int] | np.ndarray) -> Column:

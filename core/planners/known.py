@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from . import (
+    best,
     best_fit_by_birth,
     ggml,
     hill_climb,
@@ -15,7 +16,9 @@ from . import (
     pools_by_size,
     pools_greedy,
     search,
+    squeaky_wheel,
     tlsf,
+    valley_skyline,
 )
 from .planner import Planner
 
@@ -32,6 +35,9 @@ PLANNERS: dict[str, Planner] = {
     "best_fit_by_birth": best_fit_by_birth.PLANNER,
     "tlsf": tlsf.PLANNER,
     "hill_climb": hill_climb.PLANNER,
+    "valley_skyline": valley_skyline.PLANNER,
+    "squeaky_wheel": squeaky_wheel.PLANNER,
     "search": search.PLANNER,
+    "best": best.PLANNER,
 }
 """In the order of tables: from no re-use to exact."""

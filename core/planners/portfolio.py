@@ -213,19 +213,19 @@ NOISE = (0.05, 0.5)
 
 
 def _area(shape: Shape, random: np.random.Generator) -> np.ndarray:
-    return shape.size * (shape.end - shape.start) * 1.0
+    return np.multiply(shape.size, shape.end - shape.start, dtype=np.float64)
 
 
 def _width(shape: Shape, random: np.random.Generator) -> np.ndarray:
-    return (shape.end - shape.start) + shape.size / (1.0 + shape.size.max(initial=1))
+    return np.asarray((shape.end - shape.start) + shape.size / (1.0 + shape.size.max(initial=1)))
 
 
 def _height(shape: Shape, random: np.random.Generator) -> np.ndarray:
-    return shape.size * 1.0
+    return np.asarray(shape.size, dtype=np.float64)
 
 
 def _bytes_by_steps(shape: Shape, random: np.random.Generator) -> np.ndarray:
-    return shape.size * 1.0 * shape.steps
+    return np.multiply(shape.size, shape.steps, dtype=np.float64)
 
 
 def _mixture(shape: Shape, random: np.random.Generator) -> np.ndarray:

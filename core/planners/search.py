@@ -53,7 +53,12 @@ class _Question:
         hint = instance.hint[used]
         self.hint = np.where((hint >= 0) & (hint % self.unit == 0), hint // self.unit, -2)
         self.unit_align = np.ones(len(used), dtype=np.int64) if self.align > 1 else np.maximum(1, align // self.unit)
+        self.grain = max(1, int(np.gcd.reduce(np.concatenate((size, pinned, align[align > 1])))) if len(used) else 1)
         self.parts = self._parts()
+
+    def above(self, capacity: int) -> int:
+        """The smallest peak above a capacity that a plan could have: all its parts are multiples of the grain."""
+        return capacity // self.grain * self.grain + self.grain
 
     def _parts(self) -> list[_Part]:
         """The most loaded part first: it is the most likely to fail."""
@@ -125,7 +130,7 @@ class _Capacity:
     def offsets(self) -> np.ndarray:
         """Bytes of every buffer of the instance."""
         question = self.question
-        offsets = np.maximum(question.instance.fixed, 0)
+        offsets: np.ndarray = np.maximum(question.instance.fixed, 0)
         for part, one in zip(question.parts, self.portfolios, strict=True):
             assert one.attempt.offsets is not None, "asked for before all parts are found"
             offsets[question.used[part.index]] = one.attempt.offsets * question.unit
@@ -170,41 +175,36 @@ class _Search:
         if one.found:
             return self._plan(one, 0)
         if one.impossible:
-            return NoPlan(capacity + 1, self.spent)
+            return NoPlan(self.question.above(capacity), self.spent)
         return NoPlan(0, self.spent, self._ended(f"no plan within {capacity} bytes was found"))
 
-    def smallest(self, low: int) -> Plan | NoPlan:
+    def smallest(self, low: int) -> Plan:
         """First at the bound, then between the bound and the best, in rounds of growing effort."""
         question = self.question
         instance = question.instance
         best = self._greedy()
-        if best is None:
-            return NoPlan(low, 0, "no first plan was found")
         high = peak_bytes(instance, best)
         nodes = FIRST_LOOK * max(1, len(question.used))
         while low < high and self._may_go_on():
             self.budget.say(f"search: best {high} bytes, at least {low}")
-            under = low - 1  # capacities above this one are worth a try in this round
-            target = low
-            while under < high - 1 and self._may_go_on():
+            undecided = low - question.grain  # the largest capacity that this round gave up or refuted
+            while undecided < high - question.grain and self._may_go_on():
+                target = low if undecided < low else (undecided + high) // 2
                 one = self._at(target)
                 self._go_on(one, nodes)
                 if one.found:
                     best = self._plan(one, 0)
                     high = peak_bytes(instance, best)
                     self.tried = {c: kept for c, kept in self.tried.items() if c < high}
-                elif one.impossible:
-                    low = max(low, target + 1)
-                    under = max(under, target)
-                else:
-                    under = max(under, target)
-                target = (max(under, low - 1) + high) // 2
-                under = max(under, low - 1)
+                    continue
+                undecided = target
+                if one.impossible:
+                    low = question.above(target)
             nodes *= 4
         return replace(best, proved_bound=low, nodes=self.spent)
 
-    def _greedy(self) -> Plan | None:
-        """The smallest of a few placements in a fixed order, where all fixed buffers allow one."""
+    def _greedy(self) -> Plan:
+        """The smaller of two placements in a fixed order."""
         instance = self.question.instance
         one_chunk = replace(instance, max_chunk=0)
         plans = []
@@ -247,7 +247,7 @@ class _Search:
 PLANNER = Planner(
     title="Complete search",
     summary="Fills the skyline's valleys, undoing what cannot be completed; restarts in ever new orders.",
-    source="Moffitt, MiniMalloc, ASPLOS 2023; Luby et al. 1993; Burke, Kendall and Whitwell 2004",
+    source="Moffitt, MiniMalloc, ASPLOS 2023; Prosser 1993; Luby et al. 1993; Burke, Kendall and Whitwell 2004",
     run=run,
     honours=frozenset({Constraint.ALIGNMENT, Constraint.FIXED, Constraint.HINT, Constraint.GAPS, Constraint.CAPACITY}),
     exact=True,

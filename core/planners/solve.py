@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import InputError, nearest
 from . import jit
+from .best import PARTS
 from .bound import fixed_top, lower_bound, peak_bytes
 from .instance import Gap, Instance
 from .known import PLANNERS
@@ -264,6 +265,8 @@ def warm_up(name: str, budget: Budget | None = None) -> None:
     """
     if name in _warm or not jit.COMPILED:
         return
+    for part in PARTS if name == "best" else ():
+        warm_up(part, budget)
     planner = find_planner(name)
     quick = Budget(time_limit=PATIENCE, node_limit=1000, cancelled=budget.cancelled if budget else None)
     with jit.first_use(budget.progress if budget else None):

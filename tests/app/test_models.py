@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from galloscope.app import jobs, model_open, server, sessions
+from galloscope.app import jobs, model_open, replies, server, sessions
 from galloscope.app.jobs import Job, Jobs
 from galloscope.app.samples import FIRST
 from galloscope.app.security import HEADER
@@ -118,7 +118,7 @@ def test_an_unusable_option_is_a_sentence(client: FlaskClient, model: Path, opti
 
 
 def test_a_large_request_is_refused_before_it_is_read(client: FlaskClient) -> None:
-    body = b'{"source": "' + b"x" * server.MOST_ASKED + b'"}'
+    body = b'{"source": "' + b"x" * replies.MOST_ASKED + b'"}'
     answer = client.post("/open", data=body, headers={**POST, "Content-Type": "application/json"})
     assert answer.status_code == 413
 

@@ -21,7 +21,7 @@ def states(name: str) -> list[State]:
 def test_the_index_names_every_file_once() -> None:
     files = {path.name for path in FOLDER.glob("*.graph.json*")}
     assert {sample.path.name for sample in samples()} == files
-    assert len(samples()) == len(files) == 22
+    assert len(samples()) == len(files) == 24
     assert samples()[0].name == FIRST
 
 

@@ -110,7 +110,7 @@ def test_a_file_that_is_no_graph_is_never_quoted(client: FlaskClient, tmp_path: 
     secret = tmp_path / "secret"
     secret.write_bytes(content)
     error = open_source(client, f"path:{secret}")["error"]
-    assert error == f"{secret}: not a graph file (galloscope's graph JSON, plain or gzip)"
+    assert error == f"{secret}: not a graph file (galloscope's graph JSON or a CSV of buffers, plain or gzip)"
 
 
 def test_a_pipe_does_not_hang_the_server(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..jit import Column, kernel
+from ..jit import Column, inner, kernel
 
 LEAF = 16
 """Points of a leaf."""
@@ -53,7 +53,7 @@ def build(t: Tree) -> None:
         _join(t, node)
 
 
-@kernel
+@inner
 def take(t: Tree, point: int) -> None:
     """A point waits no longer."""
     t.rank[point] = GONE
@@ -64,7 +64,7 @@ def take(t: Tree, point: int) -> None:
         node >>= 1
 
 
-@kernel
+@inner
 def best_within(t: Tree, first: int, latest_first: int, earliest_end: int, end: int) -> int:
     """The waiting point of the lowest rank with first in [first, latest_first], end in [earliest_end, end]; or -1."""
     leaves = len(t.best) // 2
@@ -97,7 +97,7 @@ def best_within(t: Tree, first: int, latest_first: int, earliest_end: int, end: 
     return found
 
 
-@kernel
+@inner
 def _look(t: Tree, leaf: int) -> None:
     lowest_first = lowest_end = best = GONE
     highest_first = highest_end = -1
@@ -111,7 +111,7 @@ def _look(t: Tree, leaf: int) -> None:
     _set(t, len(t.best) // 2 + leaf, lowest_first, highest_first, lowest_end, highest_end, best)
 
 
-@kernel
+@inner
 def _join(t: Tree, node: int) -> bool:
     a = 2 * node
     b = a + 1
@@ -126,7 +126,7 @@ def _join(t: Tree, node: int) -> bool:
     )
 
 
-@kernel
+@inner
 def _set(
     t: Tree, node: int, lowest_first: int, highest_first: int, lowest_end: int, highest_end: int, best: int
 ) -> bool:

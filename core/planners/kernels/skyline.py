@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..jit import Column, kernel
+from ..jit import Column, inner, kernel
 from .contained import Tree, best_within, take
 
 WALL = 1 << 62
@@ -91,7 +91,7 @@ def fill(t: Tree, size: Column, align: Column, touching: bool, line: Line, until
     return placed
 
 
-@kernel
+@inner
 def _put(line: Line, at: int, first: int, end: int, height: int) -> int:
     """Raise sections [first, end) of the run; the run to look at next."""
     after = line.after[at]
@@ -107,7 +107,7 @@ def _put(line: Line, at: int, first: int, end: int, height: int) -> int:
     return joined if first == at else at
 
 
-@kernel
+@inner
 def _join(line: Line, run: int) -> int:
     """Join a run with neighbours of its height; the first section of what it is then."""
     after = line.after[run]
@@ -120,7 +120,7 @@ def _join(line: Line, run: int) -> int:
     return run
 
 
-@kernel
+@inner
 def _link(line: Line, run: int, after: int) -> None:
     line.after[run] = after
     line.before[after] = run

@@ -281,7 +281,9 @@ def _may_rest(w: Work, u: int, h: int, offset: int) -> bool:
         and w.buffers[v].start == start
         and w.buffers[v].end == end
     ):
-        return w.buffers[v].rank < w.buffers[u].rank  # one directly on the other, same sections: one order is enough
+        return bool(
+            w.buffers[v].rank < w.buffers[u].rank
+        )  # one directly on the other, same sections: one order is enough
     for s in range(start, end):
         v = w.sections[s].top
         if v >= 0 and w.buffers[v].offset + w.buffers[v].size == h:
