@@ -11,7 +11,6 @@ from .theme import THEME
 from .views import VIEWS
 from .views.parts import data
 
-
 _DROP = "Drop a GGUF, a graph JSON or a CSV of buffers to open it"
 
 

@@ -14,7 +14,7 @@ from . import replies
 from .figures.planners import REFERENCE, headline, pair_of, peaks_of, proved_of, row_of, titles
 from .figures.planners_scene import ggml_peak, plan_scene, set_device, set_scene
 from .figures.planners_stages import stages_data
-from .planning import ORDERS, USUAL_LIMIT, Planning, Question, limit_of, plan_key, question_of
+from .planning import ORDERS, USUAL_LIMIT, Planning, Question, limit_of, plan_key, question_of, stages_key
 from .sessions import SessionStore
 
 WAIT = 0.5
@@ -101,7 +101,11 @@ def add(server: Flask, store: SessionStore) -> None:
 
         def make() -> bytes:
             plans, asked, name = planning(session, run), question(), request.args.get("planner", "")
-            return _gzipped(stages_data(plans.subject(asked), plans.plan(asked, name), name))
+            return plans.view(
+                asked,
+                stages_key(name),
+                lambda: _gzipped(stages_data(plans.subject(asked), plans.plan(asked, name), name)),
+            )
 
         return replies.packed(make)
 

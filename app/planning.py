@@ -176,7 +176,8 @@ class Planning:
             with self._lock:
                 known = self._answers.setdefault(asked, _Answers())
                 known.outcomes[name], known.limits[name] = outcome, limit
-                self._views.pop((asked, plan_key(name)), None)
+                for key in (plan_key(name), stages_key(name)):
+                    self._views.pop((asked, key), None)
         return ""
 
     def view(self, asked: Question, what: str, make: Callable[[], bytes]) -> bytes:
@@ -194,6 +195,11 @@ class Planning:
 def plan_key(name: str) -> str:
     """Under which a planner's picture is kept."""
     return f"plan {name}"
+
+
+def stages_key(name: str) -> str:
+    """Under which the stages of a planner's plan are kept."""
+    return f"stages {name}"
 
 
 def question_of(asked: dict[str, Any]) -> Question:

@@ -79,7 +79,7 @@ def minimalloc(folder: Path, executable: Path | None, seeds: int) -> dict[str, A
 def timed_program(executable: Path, path: Path) -> float:
     """Seconds that the `minimalloc` program takes for a file."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [executable, f"--capacity={CAPACITY}", f"--input={path}", f"--output={folder}/plan.csv"]
+        command = [str(executable), f"--capacity={CAPACITY}", f"--input={path}", f"--output={folder}/plan.csv"]
         start = time.perf_counter()
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         seconds = time.perf_counter() - start
