@@ -67,7 +67,7 @@ class Boxed:
         room = np.zeros(count, dtype=np.int64)
         parts = [np.concatenate((values, room)) for values in (shapes.first, shapes.end, size, shapes.align)]
         alone = [blank(2 * count, -1), blank(2 * count, -1), blank(2 * count), blank(2 * count)]
-        self._boxes = Boxes(*map(column, parts), *alone, blank(3 * width, -1), blank(6 * count))
+        self._boxes = Boxes._make((*map(column, parts), *alone, blank(3 * width, -1), blank(6 * count)))
         self._count = count
         self._total = box(self._boxes, count)
         self._live = np.flatnonzero(array(self._boxes.live))

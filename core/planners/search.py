@@ -19,7 +19,7 @@ FIRST_LOOK = 400
 LARGEST = 20_000
 """Buffers; a run keeps a few cells per buffer and section."""
 
-MOST_CELLS = 50_000_000
+MOST_CELLS = 20_000_000
 """Sections that all buffers may cover together."""
 
 
@@ -34,26 +34,29 @@ class _Part:
 
 
 class _Question:
-    """An instance in parts and units."""
+    """An instance in parts and units.
+
+    With one alignment for all, sizes are rounded up to it and it is forgotten; otherwise it stays with each buffer. All
+    offsets of plans in which every buffer rests on something are multiples of the unit, their peaks of the grain.
+    """
 
     def __init__(self, instance: Instance) -> None:
         self.instance = instance
-        used = np.flatnonzero((instance.size > 0) & (instance.lower < instance.upper))
-        size, align, fixed = instance.size[used], instance.alignment[used], instance.fixed[used]
-        self.align = int(align[0]) if len(used) and (align == align[0]).all() else 1
-        rounded = -(-size // self.align) * self.align
-        pinned = fixed[fixed >= 0]
-        others = np.array([1]) if self.align > 1 or not len(used) else align[align > 1]
-        mixed = others if self.align == 1 else np.array([self.align])
-        self.unit = max(1, int(np.gcd.reduce(np.concatenate((rounded, pinned, mixed[mixed > 1])))) if len(used) else 1)
-        self.size = rounded // self.unit
+        self.used = np.flatnonzero((instance.size > 0) & (instance.lower < instance.upper))
+        size, align, fixed, hint = (
+            column[self.used] for column in (instance.size, instance.alignment, instance.fixed, instance.hint)
+        )
+        same = bool((align == align[:1]).all())
+        step = int(align[0]) if same and len(align) else 1
+        rounded = -(-size // step) * step
+        mixed = align[:0] if same else align[align > 1]
+        self.unit = int(np.gcd.reduce(np.concatenate((rounded, fixed[fixed >= 0], mixed)))) or 1
+        self.grain = int(np.gcd.reduce(size, initial=self.unit))
         self.bytes = size
-        self.used = used
+        self.size = rounded // self.unit
+        self.align = np.ones_like(align) if same else np.maximum(1, align // self.unit)
         self.fixed = np.where(fixed >= 0, fixed // self.unit, -1)
-        hint = instance.hint[used]
         self.hint = np.where((hint >= 0) & (hint % self.unit == 0), hint // self.unit, -2)
-        self.unit_align = np.ones(len(used), dtype=np.int64) if self.align > 1 else np.maximum(1, align // self.unit)
-        self.grain = max(1, int(np.gcd.reduce(np.concatenate((size, pinned, align[align > 1])))) if len(used) else 1)
         self.parts = self._parts()
 
     def above(self, capacity: int) -> int:
@@ -68,9 +71,9 @@ class _Question:
         if int((end - start).sum()) > MOST_CELLS:
             raise Refused(f"cannot search this: {len(self.used):,} buffers cover too many sections together")
         part = parts(start, end, count)
+        order = np.argsort(part, kind="stable")
         made = []
-        for number in range(int(part.max()) + 1):
-            index = np.flatnonzero(part == number)
+        for index in np.split(order, np.flatnonzero(np.diff(part[order])) + 1):
             first = int(start[index].min())
             load = np.zeros(int(end[index].max()) - first + 1, dtype=np.int64)
             np.add.at(load, start[index] - first, self.bytes[index])
@@ -81,21 +84,9 @@ class _Question:
     def shape(self, part: _Part, capacity: int) -> Shape:
         """A part under a capacity in bytes."""
         k = part.index
-        unit = self.unit
-        step = max(unit, self.align)
+        columns = (self.size[k], self.align[k], self.fixed[k], (capacity - self.bytes[k]) // self.unit, self.hint[k])
         steps = (self.instance.upper - self.instance.lower)[self.used][k]
-        latest = (capacity - self.bytes[k]) // step * (step // unit)
-        return Shape(
-            part.start,
-            part.end,
-            steps,
-            self.size[k],
-            self.unit_align[k],
-            self.fixed[k],
-            latest,
-            self.hint[k],
-            int(part.end.max()),
-        )
+        return Shape(part.start, part.end, steps, *columns, sections=int(part.end.max()))
 
 
 class _Capacity:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from .bound import fixed_top, lower_bound, peak_bytes
+from .boxes import shapes_of
 from .instance import Instance
 from .placing import HONOURS, Placer, as_plan
 from .planner import Budget, Plan, Planner
-from .valley_skyline import Skyline, shapes_of
+from .valley_skyline import Skyline
 
 ROUNDS = 3000
 """Placements without a node limit."""

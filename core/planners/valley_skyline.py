@@ -84,10 +84,11 @@ class Skyline:
         while leaves * LEAF < count:
             leaves *= 2
         first, end = column(shapes.first[self.points]), column(shapes.end[self.points])
-        self._tree = Tree(first, end, blank(count), *[blank(2 * leaves, GONE) for _ in range(5)], blank(128))
+        nodes = [blank(2 * leaves, GONE) for _ in range(5)]
+        self._tree = Tree._make((first, end, blank(count), *nodes, blank(128)))
         self._size, self._align = column(shapes.size[self.points]), column(shapes.align[self.points])
-        self._sections = int(shapes.end.max())
-        self._line = Line(*[blank(self._sections + 1) for _ in range(3)], blank(2), blank(count))
+        sections = int(shapes.end.max())
+        self._line = Line._make((*[blank(sections + 1) for _ in range(3)], blank(2), blank(count)))
 
     def place(self, order: np.ndarray, touching: bool, budget: Budget, in_any_case: bool = False) -> np.ndarray | None:
         """Offsets of the shapes, ranked in that order; None when the time was up and it need not be done in any case.
@@ -136,7 +137,7 @@ class _Rounds:
             in_any_case: the first round is done even when the time is up.
         """
         rounds = min(max(ROUNDS[0], work // len(self.shapes.size)), ROUNDS[1])
-        kind = FREE
+        kind: tuple[Setting, ...] = FREE
         for number in range(rounds):
             setting = (FREE[0], TOUCHING[0])[number] if number < 2 else kind[number % len(kind)]
             order = self._ranked(setting, NOISE[number // SAME_NOISE % len(NOISE)])
@@ -200,9 +201,9 @@ def most_over(values: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndar
     """At each section the largest value of those that cover it, 0 for none; each as two powers of two, n log n."""
     level = np.frexp(end - first)[1] - 1
     count = int(end.max(initial=0))
-    found = np.zeros(0, dtype=values.dtype)
+    found: np.ndarray = np.zeros(0, dtype=np.int64)
     for k in range(int(level.max(initial=0)), -1, -1):
-        wider, found = found, np.zeros(count - (1 << k) + 1, dtype=values.dtype)
+        wider, found = found, np.zeros(count - (1 << k) + 1, dtype=np.int64)
         found[: len(wider)] = wider
         found[len(found) - len(wider) :] = np.maximum(found[len(found) - len(wider) :], wider)
         at = np.flatnonzero(level == k)
@@ -213,7 +214,7 @@ def most_over(values: np.ndarray, first: np.ndarray, end: np.ndarray) -> np.ndar
 
 def _morton(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """The bits of two numbers below 2^31, interleaved: near points have near values."""
-    return _apart(x) << 1 | _apart(y)
+    return np.asarray(_apart(x) << 1 | _apart(y))
 
 
 def _apart(x: np.ndarray) -> np.ndarray:

@@ -57,7 +57,7 @@ def fill(t: Tree, size: Column, align: Column, touching: bool, line: Line, until
     left wall is preferred to one at its right wall, and that to one without a wall. An empty valley is raised to its
     lower wall.
     """
-    placed = line.now[PLACED]
+    placed: int = line.now[PLACED]
     at = line.now[AT]
     while placed < until:
         after = line.after[at]

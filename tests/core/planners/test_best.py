@@ -1,6 +1,7 @@
 """The best of all: whom it asks, when it stops, what it says."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -103,7 +104,8 @@ def test_who_refuses_is_passed_over(asks: Callable[..., list[str]]) -> None:
 
 def test_who_cannot_or_is_not_meant_to_is_not_asked(asks: Callable[..., list[str]]) -> None:
     aligned = Instance.of([0], [1], [8], alignment=4)
-    for more in ({"honours": frozenset()}, {"largest": 0}):
+    cases: list[dict[str, Any]] = [{"honours": frozenset()}, {"largest": 0}]
+    for more in cases:
         asked = asks({"a": plan(0)}, **more)
         with pytest.raises(Refused):
             run(aligned, None, Budget())

@@ -168,8 +168,8 @@ def cut(count: int, seed: int) -> Instance:
             pieces += [(begin, end, low, byte), (begin, end, byte, high)]
         else:
             pieces.append((begin, end, low, high))
-    begin, end, low, high = (np.array(values) for values in zip(*pieces, strict=True))
-    return Instance.of(begin, end, high - low)
+    columns = np.array(pieces)
+    return Instance.of(columns[:, 0], columns[:, 1], columns[:, 3] - columns[:, 2])
 
 
 @pytest.mark.parametrize("seed", range(5))
