@@ -5,9 +5,12 @@ training    a layered network: activations that its backward pass needs live lon
 random      starts anywhere, lifetimes and sizes spread evenly over their orders of magnitude
 zerowaste   a rectangle of steps x bytes cut into pieces: all pieces fit into it again without a byte of waste, so the
             bound is known to be within reach
+pinwheel    the same, but a third of the cuts leave five pieces that interlock around a middle one, which no cut
+            through all of them could make
 """
 
 import heapq
+from collections.abc import Callable
 
 import numpy as np
 
@@ -50,32 +53,53 @@ def random(count: int, random: np.random.Generator) -> Columns:
     return lower, lower + np.minimum(count, life), size
 
 
+Piece = tuple[int, int, int, int]
+"""First step, the step after the last, first byte, the byte after the last."""
+
+
 def zerowaste(count: int, random: np.random.Generator) -> Columns:
     """The piece with the largest area (times some luck) is cut next, in time or in address, at 20 to 80 %."""
-    pieces: list[tuple[float, tuple[int, int, int, int]]] = [(0.0, (0, SIDE, 0, SIDE))]
+    return _cut_up(count, random, _halves)
+
+
+def pinwheel(count: int, random: np.random.Generator) -> Columns:
+    """Every third piece is cut into five."""
+    return _cut_up(count, random, lambda piece, luck: (_five if luck.random() < 1 / 3 else _halves)(piece, luck))
+
+
+def _cut_up(count: int, random: np.random.Generator, cut: Callable[..., list[Piece]]) -> Columns:
+    pieces: list[tuple[float, Piece]] = [(0.0, (0, SIDE, 0, SIDE))]
     while len(pieces) < count:
-        _, (left, right, low, high) = heapq.heappop(pieces)
-        across = right - left >= 2 and (random.random() < 0.5 or high - low < 4)
-        if across:
-            cut = _cut(left, right, random)
-            halves = ((left, cut, low, high), (cut, right, low, high))
-        else:
-            cut = int(low + (high - low) * random.uniform(0.2, 0.8))
-            halves = ((left, right, low, cut), (left, right, cut, high))
-        for piece in halves:
+        for piece in cut(heapq.heappop(pieces)[1], random):
             area = (piece[1] - piece[0]) * (piece[3] - piece[2])
             heapq.heappush(pieces, (-area * random.uniform(0.3, 1), piece))
     made = np.array([piece for _, piece in pieces])[random.permutation(len(pieces))]
     return made[:, 0], made[:, 1], made[:, 3] - made[:, 2]
 
 
-def _cut(left: int, right: int, random: np.random.Generator) -> int:
-    if right - left < 8:
-        return int(random.integers(left + 1, right))
-    return int(left + (right - left) * random.uniform(0.2, 0.8))
+def _halves(piece: Piece, random: np.random.Generator) -> list[Piece]:
+    left, right, low, high = piece
+    if right - left >= 2 and (random.random() < 0.5 or high - low < 4):
+        at = _between(left, right, random.uniform(0.2, 0.8))
+        return [(left, at, low, high), (at, right, low, high)]
+    at = _between(low, high, random.uniform(0.2, 0.8))
+    return [(left, right, low, at), (left, right, at, high)]
 
 
-KINDS = {"training": training, "random": random, "zerowaste": zerowaste}
+def _five(piece: Piece, random: np.random.Generator) -> list[Piece]:
+    left, right, low, high = piece
+    if right - left < 8 or high - low < 8:
+        return _halves(piece, random)
+    a, b = (_between(left, right, random.uniform(share, share + 0.25)) for share in (0.15, 0.6))
+    c, d = (_between(low, high, random.uniform(share, share + 0.25)) for share in (0.15, 0.6))
+    return [(left, b, low, c), (b, right, low, d), (a, right, d, high), (left, a, c, high), (a, b, c, d)]
+
+
+def _between(low: int, high: int, share: float) -> int:
+    return min(high - 1, max(low + 1, int(low + (high - low) * share)))
+
+
+KINDS = {"training": training, "random": random, "zerowaste": zerowaste, "pinwheel": pinwheel}
 
 
 def buffer_set(kind: str, count: int, seed: int) -> Columns:

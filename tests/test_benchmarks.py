@@ -47,7 +47,7 @@ def test_planners_are_measured_on_new_and_on_large_sets() -> None:
     done = planners("--only", "unseen", "large", "--each", "1", "--counts", "200", "--json")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert [row["buffers"] for row in result["unseen"]] == [100, 150, 250, 400]
+    assert [row["buffers"] for row in result["unseen"]] == [100, 150, 250, 400] * 2
     assert all(len(row["seeds"]) == row["of"] == 1 for row in result["unseen"])
     assert [row["kind"] for row in result["large"]] == ["training", "random", "zerowaste"]
     assert all(row["ratio"] >= 1 and row["greedy_ratio"] >= 1 for row in result["large"])
@@ -73,9 +73,10 @@ def test_planners_time_a_minimalloc_program_on_the_same_files(tmp_path: Path) ->
 
 
 def test_a_zero_waste_set_fills_its_rectangle() -> None:
-    lower, upper, size = buffer_sets.buffer_set("zerowaste", 300, 7)
-    assert int(((upper - lower) * size).sum()) == buffer_sets.SIDE**2
-    assert lower_bound(Instance.of(lower, upper, size)) == buffer_sets.SIDE
+    for kind in ("zerowaste", "pinwheel"):
+        lower, upper, size = buffer_sets.buffer_set(kind, 300, 7)
+        assert int(((upper - lower) * size).sum()) == buffer_sets.SIDE**2
+        assert lower_bound(Instance.of(lower, upper, size)) == buffer_sets.SIDE
     for kind in buffer_sets.KINDS:
         again = [buffer_sets.buffer_set(kind, 64, 3) for _ in range(2)]
         assert all((a == b).all() for a, b in zip(*again, strict=True))

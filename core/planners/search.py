@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,121 +10,90 @@ from .bound import fixed_top, lower_bound, peak_bytes
 from .instance import Instance
 from .placing import place_in_order
 from .planner import Budget, Constraint, NoPlan, Plan, Planner, Refused
-from .portfolio import Portfolio, Shape
-from .sections import parts, sections
+from .portfolio import Portfolio
+from .question import Part, Question
 
 FIRST_LOOK = 400
 """Nodes per buffer that the first round of a minimisation spends on a capacity; each round four times as many."""
 
+BOXES_FIRST = 60
+"""Nodes per buffer spent on boxes of buffers that fit together exactly, before the buffers themselves."""
+
 LARGEST = 20_000
 """Buffers; a run keeps a few cells per buffer and section."""
 
-MOST_CELLS = 20_000_000
-"""Sections that all buffers may cover together."""
 
+class _Answer:
+    """The search for a part under one capacity: its boxes for a while, then its buffers, to be continued any time.
 
-@dataclass(frozen=True)
-class _Part:
-    """Buffers that share no step with the others."""
-
-    index: np.ndarray
-    start: np.ndarray
-    end: np.ndarray
-    load: int
-
-
-class _Question:
-    """An instance in parts and units.
-
-    With one alignment for all, sizes are rounded up to it and it is forgotten; otherwise it stays with each buffer. All
-    offsets of plans in which every buffer rests on something are multiples of the unit, their peaks of the grain.
+    A plan of the boxes is a plan; that they have none proves nothing.
     """
 
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.used = np.flatnonzero((instance.size > 0) & (instance.lower < instance.upper))
-        size, align, fixed, hint = (
-            column[self.used] for column in (instance.size, instance.alignment, instance.fixed, instance.hint)
-        )
-        same = bool((align == align[:1]).all())
-        step = int(align[0]) if same and len(align) else 1
-        rounded = -(-size // step) * step
-        mixed = align[:0] if same else align[align > 1]
-        self.unit = int(np.gcd.reduce(np.concatenate((rounded, fixed[fixed >= 0], mixed)))) or 1
-        self.grain = int(np.gcd.reduce(size, initial=self.unit))
-        self.bytes = size
-        self.size = rounded // self.unit
-        self.align = np.ones_like(align) if same else np.maximum(1, align // self.unit)
-        self.fixed = np.where(fixed >= 0, fixed // self.unit, -1)
-        self.hint = np.where((hint >= 0) & (hint % self.unit == 0), hint // self.unit, -2)
-        self.parts = self._parts()
+    def __init__(self, question: Question, part: Part, capacity: int, seed: int) -> None:
+        self.part = part
+        self.offsets: np.ndarray | None = None
+        self.plain = Portfolio(question.shape(part, capacity), seed)
+        self.boxes = Portfolio(question.boxes(part.boxed, capacity), seed) if part.boxed else None
 
-    def above(self, capacity: int) -> int:
-        """The smallest peak above a capacity that a plan could have: all its parts are multiples of the grain."""
-        return capacity // self.grain * self.grain + self.grain
+    @property
+    def impossible(self) -> bool:
+        """There is no plan."""
+        return self.plain.attempt.impossible
 
-    def _parts(self) -> list[_Part]:
-        """The most loaded part first: it is the most likely to fail."""
-        if not len(self.used):
-            return []
-        start, end, count = sections(self.instance.lower[self.used], self.instance.upper[self.used])
-        if int((end - start).sum()) > MOST_CELLS:
-            raise Refused(f"cannot search this: {len(self.used):,} buffers cover too many sections together")
-        part = parts(start, end, count)
-        order = np.argsort(part, kind="stable")
-        made = []
-        for index in np.split(order, np.flatnonzero(np.diff(part[order])) + 1):
-            first = int(start[index].min())
-            load = np.zeros(int(end[index].max()) - first + 1, dtype=np.int64)
-            np.add.at(load, start[index] - first, self.bytes[index])
-            np.add.at(load, end[index] - first, -self.bytes[index])
-            made.append(_Part(index, start[index] - first, end[index] - first, int(np.cumsum(load).max())))
-        return sorted(made, key=lambda one: -one.load)
+    @property
+    def nodes(self) -> int:
+        """Visited so far."""
+        return self.plain.attempt.nodes + (self.boxes.attempt.nodes if self.boxes else 0)
 
-    def shape(self, part: _Part, capacity: int) -> Shape:
-        """A part under a capacity in bytes."""
-        k = part.index
-        columns = (self.size[k], self.align[k], self.fixed[k], (capacity - self.bytes[k]) // self.unit, self.hint[k])
-        steps = (self.instance.upper - self.instance.lower)[self.used][k]
-        return Shape(part.start, part.end, steps, *columns, sections=int(part.end.max()))
+    def go_on(self, nodes: int, budget: Budget) -> None:
+        """Search on for about so many nodes."""
+        if self.impossible or self.offsets is not None:
+            return
+        before = self.nodes
+        if self.boxes is not None and self.part.boxed is not None:
+            left = BOXES_FIRST * len(self.part.index) - self.boxes.attempt.nodes
+            found = self.boxes.go_on(min(left, nodes), budget).offsets
+            self.offsets = None if found is None else self.part.boxed.spread(found)
+        if self.offsets is None:
+            self.offsets = self.plain.go_on(nodes - (self.nodes - before), budget).offsets
 
 
 class _Capacity:
     """The search for a plan under one capacity, to be continued any time."""
 
-    def __init__(self, question: _Question, capacity: int, seed: int) -> None:
+    def __init__(self, question: Question, capacity: int, seed: int) -> None:
         self.question = question
-        self.capacity = capacity
-        self.portfolios = [Portfolio(question.shape(part, capacity), seed + k) for k, part in enumerate(question.parts)]
+        self.answers = [_Answer(question, part, capacity, seed + k) for k, part in enumerate(question.parts)]
 
     @property
     def impossible(self) -> bool:
         """A part was proved to have no plan."""
-        return any(one.attempt.impossible for one in self.portfolios)
+        return any(one.impossible for one in self.answers)
 
     @property
     def found(self) -> bool:
         """Every part has a plan."""
-        return all(one.attempt.offsets is not None for one in self.portfolios)
+        return all(one.offsets is not None for one in self.answers)
 
     @property
     def nodes(self) -> int:
         """Visited in all parts."""
-        return sum(one.attempt.nodes for one in self.portfolios)
+        return sum(one.nodes for one in self.answers)
 
     def go_on(self, nodes: int, budget: Budget) -> None:
-        """Search each part with so many nodes."""
-        for one in self.portfolios:
-            if not one.go_on(nodes, budget).decided or one.attempt.impossible:
+        """Search each part with so many nodes, up to the first that stays open or has no plan."""
+        for one in self.answers:
+            one.go_on(nodes, budget)
+            if one.offsets is None:
                 return
 
     def offsets(self) -> np.ndarray:
         """Bytes of every buffer of the instance."""
         question = self.question
         offsets: np.ndarray = np.maximum(question.instance.fixed, 0)
-        for part, one in zip(question.parts, self.portfolios, strict=True):
-            assert one.attempt.offsets is not None, "asked for before all parts are found"
-            offsets[question.used[part.index]] = one.attempt.offsets * question.unit
+        for one in self.answers:
+            assert one.offsets is not None, "asked for before all parts are found"
+            offsets[question.used[one.part.index]] = one.offsets * question.unit
         return offsets
 
 
@@ -139,7 +108,7 @@ def run(instance: Instance, capacity: int | None, budget: Budget) -> Plan | NoPl
     if any(instance.gaps.values()):
         note = "gaps are not used: each buffer is planned as if it were needed whole"
         instance = replace(instance, gaps={})
-    question = _Question(instance)
+    question = Question(instance)
     proved = max(lower_bound(instance), fixed_top(instance))
     search = _Search(question, budget)
     made = search.under(capacity, proved) if capacity is not None else search.smallest(proved)
@@ -151,7 +120,7 @@ def run(instance: Instance, capacity: int | None, budget: Budget) -> Plan | NoPl
 
 
 class _Search:
-    def __init__(self, question: _Question, budget: Budget) -> None:
+    def __init__(self, question: Question, budget: Budget) -> None:
         self.question = question
         self.budget = budget
         self.spent = 0
