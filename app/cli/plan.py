@@ -138,7 +138,9 @@ def _answer(args: argparse.Namespace, planned: Planned, found: Comparison, out: 
 def _unsolved(rows: Sequence[Row]) -> str:
     if len(rows) == 1:
         row = rows[0]
-        return row.refused or f"{row.planner}: {row.note}"
+        failed = next(one for one in row.outcomes if not one.solved)
+        where = f"{failed.instance.name}: " if len(row.outcomes) > 1 else ""
+        return f"{where}{failed.refused}" if failed.refused else f"{where}{row.planner}: {failed.note}"
     return "none of the planners has a plan" + (" within the capacity" if rows[0].outcomes[0].capacity else "")
 
 

@@ -36,8 +36,8 @@ QUICK: dict[str, Planner] = {
 """Asked first, in this order."""
 
 LONG: dict[str, tuple[Planner, float]] = {
-    "squeaky_wheel": (squeaky_wheel.PLANNER, 0.15),
-    "search": (search.PLANNER, 0.9),
+    "search": (search.PLANNER, 0.6),
+    "squeaky_wheel": (squeaky_wheel.PLANNER, 0.5),
     "hill_climb": (hill_climb.PLANNER, 1.0),
 }
 """Asked then, each with a share of the time that is left."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InputError
-from .bound import Live, live_bytes
+from .bound import Live, live_bytes, peak_bytes
+from .from_graph import GraphBuffers
+from .ggml import over_lifetimes
 from .instance import Instance
 from .known import PLANNERS
-from .planner import Budget
+from .planner import Budget, Refused
 from .solve import Outcome, find_planner, left_out, solve
 
 GGML = "ggml"
@@ -134,6 +136,8 @@ class Comparison:
         rows: the planners, in the order in which they were named.
         ggml: ggml's own row, also when it was not asked for; None when it was to be left out.
         capacity: bytes that each instance had to fit into, None for as few as possible.
+        freed_in_time: bytes that ggml's own rules would need if each tensor were given back after its last use; None
+            where ggml was not asked about a graph.
     """
 
     instances: tuple[Instance, ...]
@@ -141,6 +145,7 @@ class Comparison:
     rows: tuple[Row, ...]
     ggml: Row | None
     capacity: int | None
+    freed_in_time: int | None = None
 
     @property
     def best(self) -> Row | None:
@@ -150,9 +155,10 @@ class Comparison:
 
     def numbers(self) -> dict[str, Any]:
         """As JSON: one planner is an object, several are a list under `planners`."""
-        if len(self.rows) == 1:
-            return self.rows[0].numbers()
-        return {"planners": [row.numbers() for row in self.rows]}
+        found = self.rows[0].numbers() if len(self.rows) == 1 else {"planners": [row.numbers() for row in self.rows]}
+        if self.freed_in_time is not None:
+            found["ggml_freed_in_time"] = self.freed_in_time
+        return found
 
 
 def compare(
@@ -194,6 +200,7 @@ def compare(
         )
     if against_ggml and GGML not in found:
         found[GGML] = tuple(solve(one, GGML, capacity, budget) for one in instances)
+    found = _with_all_proofs(found)
     base = added([one.peak for one in found[GGML]]) if GGML in found else None
     rows = {name: Row(name, outcomes, _saving(base, outcomes)) for name, outcomes in found.items()}
     return Comparison(
@@ -202,7 +209,34 @@ def compare(
         tuple(rows[name] for name in chosen),
         rows.get(GGML),
         capacity,
+        _freed_in_time(instances, base),
     )
+
+
+def _freed_in_time(instances: Sequence[Instance], base: int | None) -> int | None:
+    if base is None or not instances:
+        return None
+    total = 0
+    for one in instances:
+        if not isinstance(one, GraphBuffers) or one.engine_plan is None:
+            return None
+        try:
+            total += peak_bytes(one, over_lifetimes(one, Budget(None)))
+        except Refused:
+            return None
+    return total
+
+
+def _with_all_proofs(found: dict[str, tuple[Outcome, ...]]) -> dict[str, tuple[Outcome, ...]]:
+    """What one planner proved about an instance holds for the plans of all."""
+    proved = [max(one.proved_bound for one in outcomes) for outcomes in zip(*found.values(), strict=True)]
+    return {
+        name: tuple(
+            replace(one, proved_bound=bound, optimal=one.peak == bound)
+            for one, bound in zip(outcomes, proved, strict=True)
+        )
+        for name, outcomes in found.items()
+    }
 
 
 def _saving(base: int | None, outcomes: Sequence[Outcome]) -> int | None:

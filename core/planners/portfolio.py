@@ -213,7 +213,7 @@ NOISE = (0.05, 0.5)
 
 
 def _area(shape: Shape, random: np.random.Generator) -> np.ndarray:
-    return np.multiply(shape.size, shape.end - shape.start, dtype=np.float64)
+    return np.asarray(np.multiply(shape.size, shape.end - shape.start, dtype=np.float64))
 
 
 def _width(shape: Shape, random: np.random.Generator) -> np.ndarray:
@@ -225,7 +225,7 @@ def _height(shape: Shape, random: np.random.Generator) -> np.ndarray:
 
 
 def _bytes_by_steps(shape: Shape, random: np.random.Generator) -> np.ndarray:
-    return np.multiply(shape.size, shape.steps, dtype=np.float64)
+    return np.asarray(np.multiply(shape.size, shape.steps, dtype=np.float64))
 
 
 def _mixture(shape: Shape, random: np.random.Generator) -> np.ndarray:

@@ -104,16 +104,10 @@ def run(instance: Instance, capacity: int | None, budget: Budget) -> Plan | NoPl
         Refused: the plan would need several chunks, or is too large to search.
         Stopped: cancelled.
     """
-    note = ""
-    if any(instance.gaps.values()):
-        note = "gaps are not used: each buffer is planned as if it were needed whole"
-        instance = replace(instance, gaps={})
     question = Question(instance)
     proved = max(lower_bound(instance), fixed_top(instance))
     search = _Search(question, budget)
     made = search.under(capacity, proved) if capacity is not None else search.smallest(proved)
-    if note:
-        made = replace(made, proved_bound=0, note=note)
     if isinstance(made, Plan) and instance.max_chunk and peak_bytes(instance, made) > instance.max_chunk:
         raise Refused(f"plans one chunk only, and none of {instance.max_chunk} bytes at most was found")
     return made
@@ -209,7 +203,7 @@ PLANNER = Planner(
     summary="Fills the skyline's valleys, undoing what cannot be completed; restarts in ever new orders.",
     source="Moffitt, MiniMalloc, ASPLOS 2023; Prosser 1993; Luby et al. 1993; Burke, Kendall and Whitwell 2004",
     run=run,
-    honours=frozenset({Constraint.ALIGNMENT, Constraint.FIXED, Constraint.HINT, Constraint.GAPS, Constraint.CAPACITY}),
+    honours=frozenset({Constraint.ALIGNMENT, Constraint.FIXED, Constraint.HINT, Constraint.CAPACITY}),
     exact=True,
     largest=LARGEST,
 )

@@ -19,7 +19,7 @@ from .known import PLANNERS
 from .planner import Budget, Constraint, NoPlan, Plan, Planner, Refused
 from .validate import Verdict, validate
 
-OVERSIZE = frozenset({"ggml"})
+OVERSIZE = frozenset({"ggml", "best"})
 """Planners that place a buffer larger than the largest chunk all the same, as what they follow does."""
 
 PATIENCE = 2.0
@@ -170,7 +170,7 @@ def judged(instance: Instance, name: str, plan: Plan, capacity: int | None = Non
         "",
         capacity,
         plan.nodes,
-        plan.note or ("" if fits else _too_large(capacity or 0, peak, proved)),
+        "; ".join(text for text in ("" if fits else _too_large(capacity or 0, peak, proved), plan.note) if text),
     )
 
 
@@ -225,6 +225,9 @@ def refusal(instance: Instance, name: str) -> str:
 
     Chunks are no reason yet: a plan that fits into one of them needs no splitting.
     """
+    clash = _fixed_clash(instance)
+    if clash:
+        return clash
     honours = find_planner(name).honours
     for constraint, (k, text) in _asked(instance).items():
         if constraint not in honours:
@@ -237,6 +240,22 @@ def refusal(instance: Instance, name: str) -> str:
             f"{instance.max_chunk}"
         )
     return ""
+
+
+def _fixed_clash(instance: Instance) -> str:
+    """Two buffers that are fixed on the same bytes: nobody can plan them."""
+    fixed = np.flatnonzero(instance.fixed >= 0)
+    if len(fixed) < 2 or instance.max_chunk:
+        return ""
+    part = Instance.of(
+        instance.lower[fixed],
+        instance.upper[fixed],
+        instance.size[fixed],
+        ids=[instance.ids[k] for k in fixed],
+        gaps={at: instance.gaps[k] for at, k in enumerate(fixed.tolist()) if k in instance.gaps},
+    )
+    judgement = validate(part, Plan(instance.fixed[fixed]))
+    return "" if judgement.good else f"cannot plan this, the fixed offsets collide: {judgement.sentence}"
 
 
 def _asked(instance: Instance) -> Mapping[Constraint, tuple[int, str]]:

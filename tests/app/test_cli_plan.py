@@ -64,7 +64,7 @@ def test_the_table(example: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, err) == (0, "")
     lines = out.splitlines()
     assert lines[0] == "input.12.csv: 5 buffers, 20 B without re-use"
-    assert lines[1] == "bound: 12 B, alive at steps 0 to 8: b1 4 B, b3 4 B, b5 4 B"
+    assert lines[1] == "bound: 12 B, alive at step 0: b1 4 B, b3 4 B, b5 4 B"
     assert lines[3].split() == ["planner", "peak", "ratio", "waste", "time", "result"]
     naive, by_size = lines[4].split(), lines[6].split()
     assert naive[:6] == ["naive", "20", "B", "1.6667", "8", "B"]
@@ -157,7 +157,8 @@ def test_a_graph_has_a_table_per_device_and_sums(capsys: pytest.CaptureFixture[s
     assert code == 0
     assert [line.partition(":")[0] for line in out.splitlines() if "without re-use" in line] == ["GPU0", "CPU"]
     assert "all together: bound " in out
-    assert out.splitlines()[-1].startswith("ggml takes ")
+    assert out.splitlines()[-2].startswith("ggml takes ")
+    assert out.splitlines()[-1].endswith("tensors given back after their last use save 7.50 KiB")
 
 
 def test_json_of_a_graph(capsys: pytest.CaptureFixture[str]) -> None:
@@ -269,3 +270,10 @@ def test_an_interrupt_is_exit_code_130(example: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr("galloscope.app.cli.plan.compare", stop)
     assert main(["plan", str(example), "--planner", "naive"]) == 130
+
+
+def test_a_graph_over_its_capacity_is_told_with_the_device(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = plan(capsys, TWO_DEVICES, "--planner", "naive", "--capacity", "1KiB")
+    assert code == 1
+    assert "GPU0: naive: no plan fits into 1024 bytes" in err
+    assert "too large" in out.partition("all together")[2]

@@ -78,3 +78,21 @@ def test_names_are_checked_before_anything_is_planned() -> None:
 def test_nothing_to_plan() -> None:
     found = compare([], ["naive"])
     assert (found.rows[0].peak, found.rows[0].solved, found.rows[0].ratio) == (0, True, 1.0)
+
+
+def test_what_one_planner_proves_holds_for_all() -> None:
+    lower, upper = [0, 0, 1, 1, 2, 2, 3, 4, 4, 5], [1, 2, 3, 5, 5, 3, 4, 6, 6, 6]
+    instance = Instance.of(lower, upper, [2, 2, 1, 1, 1, 1, 2, 1, 1, 2])
+    found = compare([instance], ["tlsf", "naive", "search"], against_ggml=False)
+    assert [row.proved_bound for row in found.rows] == [5, 5, 5]
+    assert [row.optimal for row in found.rows] == [True, False, True]
+    alone = compare([instance], ["tlsf"], against_ggml=False)
+    assert (alone.rows[0].proved_bound, alone.rows[0].optimal) == (4, False)
+
+
+def test_fixed_buffers_that_collide_are_the_inputs_fault() -> None:
+    instance = Instance.of([0, 1], [2, 3], [4, 4], fixed=[0, 2])
+    for row in compare([instance], ["all"], against_ggml=False).rows:
+        assert "fixed offsets collide" in row.refused, row.planner
+        assert "'0'" in row.refused
+        assert "'1'" in row.refused

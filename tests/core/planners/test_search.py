@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from galloscope.core.planners.bound import lower_bound, peak_bytes
-from galloscope.core.planners.instance import Gap, Instance
+from galloscope.core.planners.instance import Instance
 from galloscope.core.planners.planner import Budget, NoPlan, Plan, Refused, Stopped
 from galloscope.core.planners.search import run
 from galloscope.core.planners.sections import parts, sections
@@ -180,15 +180,6 @@ def test_a_hint_is_taken_where_the_plan_allows() -> None:
     plan = run(instance, 12, Budget(None))
     assert isinstance(plan, Plan)
     assert plan.offsets.tolist() == [8, 4, 0]
-
-
-def test_gaps_are_planned_whole_and_nothing_is_proved() -> None:
-    instance = Instance.of([0, 1], [3, 2], [4, 4], gaps={0: (Gap(1, 2),)})
-    plan = run(instance, None, Budget(None))
-    assert isinstance(plan, Plan)
-    assert peak_bytes(instance, plan) == 8
-    assert plan.proved_bound == 0
-    assert "gaps" in plan.note
 
 
 def test_several_chunks_are_refused() -> None:
