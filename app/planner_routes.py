@@ -143,12 +143,13 @@ def rows_of(plans: Planning, asked: Question) -> dict[str, Any]:
     """The rows that are known, the sentence above them, and which two plans to show by default."""
     outcomes = plans.outcomes(asked)
     peaks = peaks_of(outcomes)
-    instance = plans.subject(asked).instance
+    subject = plans.subject(asked)
+    instance = subject.instance
     given = plans.given(asked)
     reference, proved = peaks.get(REFERENCE, given), proved_of(outcomes)
     return {
         "rows": [row_of(name, one, reference, proved) for name, one in outcomes.items()],
-        "headline": headline(instance.name, lower_bound(instance), peaks, given, proved).parts,
+        "headline": headline(instance.name, lower_bound(instance), peaks, given, proved, subject.freed_in_time).parts,
         "pair": pair_of(list(outcomes), peaks),
     }
 

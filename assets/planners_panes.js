@@ -56,7 +56,7 @@
   function peakPane() {
     const { set } = now(), shown = page.planners.strips.stepShown(), step = shown >= 0 ? shown : set.bound_step;
     const alive = aliveAt(step), total = alive.reduce((sum, [bytes]) => sum + bytes, 0);
-    const title = step === set.bound_step ? `Alive at the peak, step ${stepText(step)}` : `Alive at step ${stepText(step)}`;
+    const title = step === set.bound_step ? `Most alive at once, step ${stepText(step)}` : `Alive at step ${stepText(step)}`;
     const more = alive.length - MOST;
     return [
       ...(shown < 0 ? [above(0), above(1)] : []),

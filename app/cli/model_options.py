@@ -104,7 +104,7 @@ def refuse_model_options(args: argparse.Namespace, path: str) -> None:
     ]
     if given:
         flag = next((flag.names[0] for flag in FLAGS if flag.field == given[0]), f"--{given[0]}")
-        raise InputError(f"{path}: {flag} belongs to GGUF files, and this is a graph whose options are decided")
+        raise InputError(f"{path}: {flag} belongs to GGUF files, and this is none")
 
 
 class _Given(argparse.Action):

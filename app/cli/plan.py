@@ -85,11 +85,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Plan, print or write."""
     names = list(args.planner or [DEFAULT])
-    if ALL_PLANNERS in names:
-        names = [ALL_PLANNERS]
     for name in names:
         if name != ALL_PLANNERS:
             find_planner(name)
+    if ALL_PLANNERS in names:
+        names = [ALL_PLANNERS]
     told = Teller()
     budget = Budget(
         _seconds(args.time_limit),
@@ -102,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         setattr(args, option, None if given is None else parse_bytes(given, f"--{option.replace('_', '-')}"))
     out = None if args.output is None else _place(Path(args.output), args.force)
     planned = read_input(args)
-    if out is not None and out.suffix == ".csv" and len(planned.instances) > 1:
+    if out is not None and out.suffix.lower() == ".csv" and len(planned.instances) > 1:
         there = ", ".join(one.name for one in planned.instances)
         raise InputError(f"{out}: a CSV holds one address space; choose one with --buffer ({there}), or write .json")
     try:
@@ -145,14 +145,14 @@ def _unsolved(rows: Sequence[Row]) -> str:
 
 
 def _written(out: Path, planned: Planned, best: Row) -> bytes:
-    if out.suffix == ".json":
+    if out.suffix.lower() == ".json":
         return dump_plans(best.outcomes)
     return dump_buffers(best.outcomes[0].instance, best.outcomes[0].plan, planned.header)
 
 
 def _place(out: Path, force: bool) -> Path:
     """Refuse a name before the work begins."""
-    if out.suffix not in ENDINGS:
+    if out.suffix.lower() not in ENDINGS:
         raise InputError(f"{out}: end the name in .csv or .json")
     check_place(out)
     if os.path.lexists(out) and not force:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from ...core.errors import InputError, nearest, printable
 from ...core.files.buffers_csv import parse_buffers
 from ...core.files.reading import read_bytes
 from ...core.gguf.magic import is_gguf
-from ...core.planners.from_graph import instances
+from ...core.planners.from_graph import GraphBuffers, instances
 from ...core.planners.instance import Instance
 from ...core.planners.pipeline.order import ORDERS
 from ...core.replay import replay
@@ -83,14 +84,17 @@ def _selected(args: argparse.Namespace, found: Sequence[Instance]) -> tuple[Inst
 
 def _changed(one: Instance, alignment: int | None, max_chunk: int | None) -> Instance:
     """Another alignment or chunk size; a plan that ggml made without them is none for these buffers."""
-    if alignment is None and max_chunk is None:
-        return one
     aligned = one.alignment
     if alignment is not None:
         if not 0 < alignment <= 1 << 40:
             raise InputError(f"--alignment {alignment}: take a number of bytes from 1 to 1TiB")
-        aligned = np.lcm(one.alignment, alignment)
-    return Instance.of(
+        common = {step: math.lcm(step, alignment) for step in set(one.alignment.tolist())}
+        aligned = [common[step] for step in one.alignment.tolist()]
+    chunk = one.max_chunk if max_chunk is None else max_chunk
+    if chunk == one.max_chunk and np.array_equal(aligned, one.alignment):
+        return one
+    kind = GraphBuffers if isinstance(one, GraphBuffers) else Instance
+    return kind.of(
         one.lower,
         one.upper,
         one.size,
@@ -99,6 +103,6 @@ def _changed(one: Instance, alignment: int | None, max_chunk: int | None) -> Ins
         fixed=one.fixed,
         hint=one.hint,
         gaps=one.gaps,
-        max_chunk=one.max_chunk if max_chunk is None else max_chunk,
+        max_chunk=chunk,
         name=one.name,
     )

@@ -97,7 +97,14 @@ def titles(planners: Mapping[str, Planner]) -> list[dict[str, Any]]:
     ]
 
 
-def headline(name: str, bound: int, peaks: Mapping[str, int], given: int | None = None, proved: int = 0) -> Sentence:
+def headline(
+    name: str,
+    bound: int,
+    peaks: Mapping[str, int],
+    given: int | None = None,
+    proved: int = 0,
+    freed: int | None = None,
+) -> Sentence:
     """The answer for one buffer.
 
     Args:
@@ -106,6 +113,7 @@ def headline(name: str, bound: int, peaks: Mapping[str, int], given: int | None 
         peaks: by planner, those that have a plan by now.
         given: what ggml needs in the order of the graph, where these plans are for another order.
         proved: bytes that a complete search proved necessary.
+        freed: bytes that ggml would need if it gave tensors back after their last use.
     """
     where = f"{name}: " if name else ""
     if not bound:
@@ -138,10 +146,9 @@ def headline(name: str, bound: int, peaks: Mapping[str, int], given: int | None 
     if low >= needed:
         return Sentence("planners", f"{start}; no planner here finds less.")
     gain = needed - low
-    return Sentence(
-        "planners",
-        f"{start}; {found} finds {bytes_text(low)}: **{bytes_text(gain)} ({percent_text(gain, needed)})** to gain.",
-    )
+    late = f", {bytes_text(needed - freed)} of it held by ggml after the last use" if freed and freed < needed else ""
+    saved = f"**{bytes_text(gain)} ({percent_text(gain, needed)})** to gain{late}"
+    return Sentence("planners", f"{start}; {found} finds {bytes_text(low)}: {saved}.")
 
 
 def peaks_of(outcomes: Mapping[str, Outcome]) -> dict[str, int]:

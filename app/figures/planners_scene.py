@@ -7,11 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...core.planners.bound import peak_bytes, tops
+from ...core.planners.ggml import freed_in_time
 from ...core.planners.instance import Instance
 from ...core.planners.planner import Plan
 from ...core.state import State
@@ -57,6 +59,11 @@ class Subject:
     def state(self) -> State | None:
         """Of the graph."""
         return self.graph.state if self.graph else None
+
+    @cached_property
+    def freed_in_time(self) -> int | None:
+        """Bytes that ggml would need if it gave tensors back after their last use; None without its plan."""
+        return freed_in_time(self.instance)
 
     @property
     def members(self) -> Sequence[Sequence[int]]:

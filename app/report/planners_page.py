@@ -120,7 +120,7 @@ def _blockers(planned: Planned, y: float) -> tuple[str, float]:
         cells.append([bytes_text(int(size[k])), f"{100 * int(size[k]) / int(live[step]):.1f} %", f"  {name}"])
     more = len(order) - len(cells)
     title = (
-        f"Alive at the peak, step {subject.axis.step(step):,}: {bytes_text(int(live[step]))} in {len(order):,} buffers"
+        f"Most alive at once, step {subject.axis.step(step):,}: {bytes_text(int(live[step]))} in {len(order):,} buffers"
     )
     head = svg.text(MARGIN, y + 12, title + (f", the {len(cells)} largest" if more > 0 else ""), 14, weight=600)
     columns = [("bytes", 100.0, "r"), ("share", 80.0, "r"), ("  buffer", 600.0, "m")]

@@ -54,7 +54,8 @@ def planners_svg(planned: Planned, x: float, y: float, width: float, *, pictures
     bound, peaks = int(live.max(initial=0)), peaks_of(outcomes)
     parts: list[str] = []
     at = y
-    for words in svg.wrap(headline(subject.instance.name, bound, peaks, None, proved_of(outcomes)).parts, width):
+    answer = headline(subject.instance.name, bound, peaks, None, proved_of(outcomes), subject.freed_in_time)
+    for words in svg.wrap(answer.parts, width):
         parts.append(svg.runs(x, at + 14, words))
         at += 21
     rows, marks = _rows(outcomes, peaks)

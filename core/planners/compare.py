@@ -7,12 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..errors import InputError
-from .bound import Live, live_bytes, peak_bytes
-from .from_graph import GraphBuffers
-from .ggml import over_lifetimes
+from .bound import Live, live_bytes
+from .ggml import freed_in_time
 from .instance import Instance
 from .known import PLANNERS
-from .planner import Budget, Refused
+from .planner import Budget
 from .solve import Outcome, find_planner, left_out, solve
 
 GGML = "ggml"
@@ -209,22 +208,8 @@ def compare(
         tuple(rows[name] for name in chosen),
         rows.get(GGML),
         capacity,
-        _freed_in_time(instances, base),
+        added([freed_in_time(one) for one in instances]) if instances and base is not None else None,
     )
-
-
-def _freed_in_time(instances: Sequence[Instance], base: int | None) -> int | None:
-    if base is None or not instances:
-        return None
-    total = 0
-    for one in instances:
-        if not isinstance(one, GraphBuffers) or one.engine_plan is None:
-            return None
-        try:
-            total += peak_bytes(one, over_lifetimes(one, Budget(None)))
-        except Refused:
-            return None
-    return total
 
 
 def _with_all_proofs(found: dict[str, tuple[Outcome, ...]]) -> dict[str, tuple[Outcome, ...]]:

@@ -29,7 +29,7 @@ class GraphBuffers(Instance):
 
     Attributes:
         engine_plan: where the allocator put them; None where it was not asked or stopped.
-        engine_refuses: then why, a sentence without its subject.
+        engine_refuses: then why, a sentence without its subject; "" when its plan is for other constraints.
     """
 
     engine_plan: Plan | None = None

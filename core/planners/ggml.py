@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
 from ..allocator.free_blocks import MAX_CHUNKS, FreeBlocks
 from ..errors import GgmlAbort
+from .bound import peak_bytes
 from .from_graph import GraphBuffers
 from .instance import LARGEST, Instance
 from .planner import Budget, Constraint, Plan, Planner, Refused
+
+_OTHER = "its free blocks over these lifetimes: the graph's own plan was made without this alignment or chunk size"
 
 
 def run(instance: Instance, capacity: int | None, budget: Budget) -> Plan:
@@ -20,11 +24,13 @@ def run(instance: Instance, capacity: int | None, budget: Budget) -> Plan:
         Refused: ggml has no plan for this: another order of steps than its own, or it would abort.
     """
     if isinstance(instance, GraphBuffers):
-        if instance.engine_plan is None:
+        if instance.engine_plan is not None:
+            return _limited(instance, instance.engine_plan)
+        if instance.engine_refuses:
             raise Refused(instance.engine_refuses)
-        return _limited(instance, instance.engine_plan)
     try:
-        return _limited(instance, over_lifetimes(instance, budget))
+        plan = _limited(instance, over_lifetimes(instance, budget))
+        return replace(plan, note=_OTHER) if isinstance(instance, GraphBuffers) else plan
     except GgmlAbort as error:
         raise Refused(f"stops: {error}") from None
 
@@ -40,6 +46,20 @@ def _limited(instance: Instance, plan: Plan) -> Plan:
                 f"the largest chunk is {instance.max_chunk} bytes"
             )
     return plan
+
+
+def freed_in_time(instance: Instance) -> int | None:
+    """Bytes that ggml's rules need when each tensor of a graph is given back after its last use.
+
+    ggml itself waits for a reader to finish, so what nobody reads is never freed. None for buffers that come from no
+    graph, and where ggml could not plan.
+    """
+    if not isinstance(instance, GraphBuffers) or instance.engine_plan is None:
+        return None
+    try:
+        return peak_bytes(instance, over_lifetimes(instance, Budget(None)))
+    except Refused:
+        return None
 
 
 def over_lifetimes(instance: Instance, budget: Budget) -> Plan:

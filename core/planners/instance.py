@@ -111,7 +111,7 @@ class Instance:
             (self.upper < self.lower, "an end before its start"),
             (self.fixed < -1, "an offset below zero"),
             ((self.fixed >= 0) & (self.fixed % np.maximum(self.alignment, 1) != 0), "a fixed offset off its alignment"),
-            ((abs(self.lower) > LARGEST) | (abs(self.upper) > LARGEST), "a step beyond 2^60"),
+            ((self.lower < -LARGEST) | (self.upper > LARGEST), "a step beyond 2^60"),
         ):
             if bad.any():
                 raise InputError(f"{self.where(int(bad.argmax()))} has {text}")

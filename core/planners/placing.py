@@ -26,6 +26,10 @@ HONOURS = frozenset({Constraint.ALIGNMENT, Constraint.FIXED, Constraint.HINT, Co
 """What every planner keeps that places through this module."""
 
 
+MOST_WITH_GAPS = 10_000
+"""Buffers; a placement of as many takes some seconds."""
+
+
 class Placer:
     """Columns of one instance, made once for any number of placements."""
 
@@ -33,8 +37,13 @@ class Placer:
         """Make the columns.
 
         Raises:
-            Refused: a buffer that no chunk can hold.
+            Refused: a buffer that no chunk can hold, or too many buffers for gaps.
         """
+        if instance.gaps and len(instance) > MOST_WITH_GAPS:
+            raise Refused(
+                f"cannot plan this: with gaps every pair of buffers is looked at, which is done for up to "
+                f"{MOST_WITH_GAPS:,} buffers, and here are {len(instance):,}"
+            )
         self.instance = instance
         self.max_chunk = _max_chunk(instance)
         self.needed = (instance.size > 0) & (instance.upper > instance.lower)

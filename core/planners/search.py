@@ -108,6 +108,8 @@ def run(instance: Instance, capacity: int | None, budget: Budget) -> Plan | NoPl
     proved = max(lower_bound(instance), fixed_top(instance))
     search = _Search(question, budget)
     made = search.under(capacity, proved) if capacity is not None else search.smallest(proved)
+    if instance.max_chunk:  # several chunks may need less than one: each begins aligned
+        made = replace(made, proved_bound=0)
     if isinstance(made, Plan) and instance.max_chunk and peak_bytes(instance, made) > instance.max_chunk:
         raise Refused(f"plans one chunk only, and none of {instance.max_chunk} bytes at most was found")
     return made
@@ -141,19 +143,23 @@ class _Search:
         nodes = FIRST_LOOK * max(1, len(question.used))
         while low < high and self._may_go_on():
             self.budget.say(f"search: best {high} bytes, at least {low}")
-            undecided = low - question.grain  # the largest capacity that this round gave up or refuted
-            while undecided < high - question.grain and self._may_go_on():
-                target = low if undecided < low else (undecided + high) // 2
+            target, undecided = low, low - question.grain
+            while self._may_go_on():
                 one = self._at(target)
                 self._go_on(one, nodes)
                 if one.found:
                     best = self._plan(one, 0)
                     high = peak_bytes(instance, best)
                     self.tried = {c: kept for c, kept in self.tried.items() if c < high}
-                    continue
-                undecided = target
-                if one.impossible:
+                elif one.impossible:
                     low = question.above(target)
+                    self.tried.pop(target)
+                else:
+                    undecided = target  # for this round
+                under = max(undecided, low - question.grain)
+                if under >= high - question.grain:
+                    break
+                target = max(low, (under + high) // 2)
             nodes *= 4
         return replace(best, proved_bound=low, nodes=self.spent)
 

@@ -277,3 +277,23 @@ def test_a_graph_over_its_capacity_is_told_with_the_device(capsys: pytest.Captur
     assert code == 1
     assert "GPU0: naive: no plan fits into 1024 bytes" in err
     assert "too large" in out.partition("all together")[2]
+
+
+def test_an_option_that_changes_nothing_leaves_ggmls_own_plan(capsys: pytest.CaptureFixture[str]) -> None:
+    plain, same, changed = (
+        json.loads(plan(capsys, TWO_DEVICES, "--planner", "ggml", "--json", *more)[1])
+        for more in ((), ("--alignment", "1", "--max-chunk", "0"), ("--alignment", "4096"))
+    )
+    assert same["peak"] == plain["peak"]
+    assert same["offsets"] == plain["offsets"]
+    assert "the graph's own plan" in changed["note"]
+
+
+def test_alignments_without_a_common_multiple_in_range_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "far.csv"
+    path.write_text("id,lower,upper,size,alignment\na,0,2,1,16777217\nb,0,2,1,16777217\n")
+    code, _, err = plan(capsys, path, "--alignment", "1TiB")
+    assert code == 2
+    assert "far.csv" in err

@@ -191,7 +191,7 @@ def test_the_curve_leads_to_a_step(driver: Driver) -> None:
     expect(page.locator("#plan-pane")).to_contain_text("Alive at step")
     assert int(page.locator("#planners").get_attribute("data-step") or -1) >= 0
     page.keyboard.press("p")
-    expect(page.locator("#plan-pane")).to_contain_text("Alive at the peak, step 10")
+    expect(page.locator("#plan-pane")).to_contain_text("Most alive at once, step 10")
     assert page.locator("#plan-live a[href], #plan-live .modebar-btn").count() == 0
 
 

@@ -170,6 +170,12 @@ def test_the_answer(peaks: dict[str, int], given: int | None, words: str) -> Non
     assert texts(headline("GPU0", 6, peaks, given)) == words
 
 
+def test_the_answer_says_what_late_frees_cost() -> None:
+    told = texts(headline("GPU0", 6, {"ggml": 10, "best": 6}, None, 0, 7))
+    assert told.endswith("best finds 6 B: 4 B (40 %) to gain, 3 B of it held by ggml after the last use.")
+    assert texts(headline("GPU0", 6, {"ggml": 10, "best": 6}, None, 0, 10)).endswith("to gain.")
+
+
 def test_the_answer_where_the_bound_is_out_of_reach() -> None:
     told = texts(headline("set", 4, {"ggml": 5, "search": 5}, None, 5))
     assert told.endswith(

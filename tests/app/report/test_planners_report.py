@@ -31,7 +31,7 @@ def test_a_set_as_a_picture() -> None:
     text = set_svg(Planned(Subject.of(SET), found), HOSTILE, "a few words", "set.csv")
     told = words(text)
     assert "set: ggml needs 10 B, the bound is 6 B; offsets_by_size finds 6 B: 4 B (40 %) to gain." in told
-    assert "Alive at the peak, step 0: 6 B in 2 buffers" in told
+    assert "Most alive at once, step 0: 6 B in 2 buffers" in told
     assert "a few words" in told
     assert HOSTILE in told
     assert "A · ggml" in told

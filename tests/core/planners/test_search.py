@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from galloscope.core.errors import InputError
 from galloscope.core.planners.bound import lower_bound, peak_bytes
 from galloscope.core.planners.instance import Instance
 from galloscope.core.planners.planner import Budget, NoPlan, Plan, Refused, Stopped
 from galloscope.core.planners.search import run
 from galloscope.core.planners.sections import parts, sections
+from galloscope.core.planners.solve import solve
 from galloscope.core.planners.validate import validate
 
 
@@ -205,3 +207,29 @@ def test_two_buffers_share_a_section_when_they_share_a_step(instance: Instance) 
     assert 0 <= first.min() <= end.max() <= count
     for a, b in itertools.combinations(range(len(instance)), 2):
         assert meets(instance, a, b) == (first[a] < end[b] and first[b] < end[a])
+
+
+def test_what_is_left_is_halved() -> None:
+    # The bound is one byte too low for alignment 2^20, and a million steps away from the first plan.
+    instance = Instance.of([0, 0, 0], [2, 2, 2], [1 << 20, 1 << 20, 1], alignment=[1 << 20, 1, 1])
+    plan = run(instance, None, Budget(None, node_limit=3000))
+    assert isinstance(plan, Plan)
+    assert plan.proved_bound == peak_bytes(instance, plan) == (2 << 20) + 1
+    apart = Instance.of([0, 0], [2, 2], [1, 1], alignment=[1 << 20, 1 << 20])
+    far = run(apart, None, Budget(None, node_limit=3000))
+    assert isinstance(far, Plan)
+    assert far.proved_bound == peak_bytes(apart, far) == (1 << 20) + 1
+
+
+def test_one_chunk_proves_nothing_about_several() -> None:
+    instance = Instance.of([0, 0], [2, 2], [1, 1], alignment=[4, 4], max_chunk=5)
+    plan = run(instance, None, Budget(None))
+    assert isinstance(plan, Plan)
+    assert (peak_bytes(instance, plan), plan.proved_bound) == (5, 0)
+    for name in ("search", "best"):
+        assert not solve(instance, name).optimal or solve(instance, name).peak == 2
+
+
+def test_far_steps_are_refused() -> None:
+    with pytest.raises(InputError, match=r"beyond 2\^60"):
+        Instance.of([-(1 << 63)], [5], [1])
