@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from ...core.errors import InputError, nearest, printable
 from ...core.files.buffers_csv import parse_buffers
 from ...core.files.reading import read_bytes
@@ -84,14 +82,14 @@ def _selected(args: argparse.Namespace, found: Sequence[Instance]) -> tuple[Inst
 
 def _changed(one: Instance, alignment: int | None, max_chunk: int | None) -> Instance:
     """Another alignment or chunk size; a plan that ggml made without them is none for these buffers."""
-    aligned = one.alignment
+    aligned = one.alignment.tolist()
     if alignment is not None:
         if not 0 < alignment <= 1 << 40:
             raise InputError(f"--alignment {alignment}: take a number of bytes from 1 to 1TiB")
-        common = {step: math.lcm(step, alignment) for step in set(one.alignment.tolist())}
-        aligned = [common[step] for step in one.alignment.tolist()]
+        common = {step: math.lcm(step, alignment) for step in set(aligned)}
+        aligned = [common[step] for step in aligned]
     chunk = one.max_chunk if max_chunk is None else max_chunk
-    if chunk == one.max_chunk and np.array_equal(aligned, one.alignment):
+    if chunk == one.max_chunk and aligned == one.alignment.tolist():
         return one
     kind = GraphBuffers if isinstance(one, GraphBuffers) else Instance
     return kind.of(

@@ -154,7 +154,8 @@ class Comparison:
 
     def numbers(self) -> dict[str, Any]:
         """As JSON: one planner is an object, several are a list under `planners`."""
-        found = self.rows[0].numbers() if len(self.rows) == 1 else {"planners": [row.numbers() for row in self.rows]}
+        rows = [row.numbers() for row in self.rows]
+        found: dict[str, Any] = rows[0] if len(rows) == 1 else {"planners": rows}
         if self.freed_in_time is not None:
             found["ggml_freed_in_time"] = self.freed_in_time
         return found
