@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from dataclasses import dataclass
@@ -134,6 +135,21 @@ class Teller:
         """Wipe the line."""
         if self.width:
             print("\r" + " " * self.width + "\r", end="", file=sys.stderr, flush=True)
+
+
+def time_limit(text: str) -> float:
+    """The seconds of --time-limit.
+
+    Raises:
+        InputError: it is no such number.
+    """
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise InputError(f"--time-limit {text}: not a number of seconds such as 10 or 0.5")
+    return value
 
 
 def pick_run(session: Session, number: int) -> Run:

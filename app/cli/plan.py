@@ -10,7 +10,6 @@ Exit code 1: no planner that was asked has a plan within the capacity.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 import sys
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from ...core.planners.pipeline.order import ORDERS
 from ...core.planners.planner import Budget
 from ...core.planners.solve import find_planner
 from ..samples import FIRST, find_sample
-from .inputs import Teller
+from .inputs import Teller, time_limit
 from .model_options import add_model_options
 from .output import check_place, tell, write_file
 from .plan_input import Planned, read_input
@@ -92,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
         names = [ALL_PLANNERS]
     told = Teller()
     budget = Budget(
-        _seconds(args.time_limit),
+        time_limit(args.time_limit),
         None if args.node_limit is None else _whole(args.node_limit, "--node-limit", 1),
         _whole(args.seed, "--seed", 0),
         progress=told.say,
@@ -158,16 +157,6 @@ def _place(out: Path, force: bool) -> Path:
     if os.path.lexists(out) and not force:
         raise InputError(f"{out}: exists; choose another name or say --force")
     return out
-
-
-def _seconds(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise InputError(f"--time-limit {text}: not a number of seconds such as 10 or 0.5")
-    return value
 
 
 def _whole(text: str, option: str, least: int) -> int:

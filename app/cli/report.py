@@ -7,7 +7,6 @@ reported.
 from __future__ import annotations
 
 import argparse
-import math
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,7 +17,7 @@ from ...core.gguf.magic import is_gguf
 from ...core.replay import replay
 from ...core.state import State
 from ..report.about import About, about_model
-from .inputs import Teller, add_file, load, pick_run
+from .inputs import Teller, add_file, load, pick_run, time_limit
 from .model_options import refuse_model_options
 from .output import check_place, write_file
 
@@ -52,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     check_place(out)
     _kind(out)
     names = planner_names(args.planners)
-    limit = _limit(args.time_limit)
+    limit = time_limit(args.time_limit)
     if not is_gguf(args.file):
         from ..buffers_open import buffers_of
 
@@ -93,16 +92,6 @@ def planner_names(text: str | None) -> list[str] | None:
     for name in names:
         find_planner(name)
     return names
-
-
-def _limit(text: str) -> float:
-    try:
-        limit = float(text)
-    except ValueError:
-        limit = math.nan
-    if not 0 <= limit < math.inf:
-        raise InputError(f"--time-limit {text}: not a number of seconds such as 10 or 0.5")
-    return limit
 
 
 def _planned(state: State, names: list[str], limit: float) -> list[Planned]:
