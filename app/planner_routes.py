@@ -57,7 +57,8 @@ def add(server: Flask, store: SessionStore) -> None:
         def make() -> dict[str, Any]:
             wish = replies.asked()
             plans, asked, limit = planning(session, run), question_of(wish), limit_of(wish.get("limit", USUAL_LIMIT))
-            names = plans.named(wish["names"]) if wish.get("names") else plans.open_names(asked, limit)
+            wanted = plans.named(wish.get("names"))
+            names = wanted or plans.open_names(asked, limit)
             told = rows_of(plans, asked)
             if not names:
                 return {**told, "job": ""}
@@ -132,6 +133,7 @@ def board_of(plans: Planning, asked: Question) -> dict[str, Any]:
                 "n": len(subject.instance),
                 "bound": lower_bound(subject.instance),
                 "ggml": ggml_peak(subject),
+                "unsound": subject.unsound,
                 "device": set_device(subject),
             }
             for subject in subjects
@@ -141,15 +143,27 @@ def board_of(plans: Planning, asked: Question) -> dict[str, Any]:
 
 def rows_of(plans: Planning, asked: Question) -> dict[str, Any]:
     """The rows that are known, the sentence above them, and which two plans to show by default."""
+    from ..core.planners.known import PLANNERS
+
     outcomes = plans.outcomes(asked)
     peaks = peaks_of(outcomes)
     subject = plans.subject(asked)
     instance = subject.instance
     given = plans.given(asked)
     reference, proved = peaks.get(REFERENCE, given), proved_of(outcomes)
+    sentence = headline(
+        instance.name,
+        lower_bound(instance),
+        peaks,
+        given,
+        proved,
+        subject.freed_in_time,
+        unsound=subject.unsound,
+        complete=len(outcomes) == len(PLANNERS),
+    )
     return {
         "rows": [row_of(name, one, reference, proved) for name, one in outcomes.items()],
-        "headline": headline(instance.name, lower_bound(instance), peaks, given, proved, subject.freed_in_time).parts,
+        "headline": sentence.parts,
         "pair": pair_of(list(outcomes), peaks),
     }
 

@@ -22,6 +22,10 @@ ORDERS: tuple[Order, ...] = ("ggml", "kahn", "dfs")
 USUAL_LIMIT = 2.0
 """Seconds that a planner may take when nobody asks for more."""
 MOST_LIMIT = 600.0
+SWITCH = {"0": False, "false": False, "1": True, "true": True}
+"""How an address and JSON write a switch."""
+MOST_DIGITS = 9
+"""Of a number in the page's address, as `assets/page_url.js` has it."""
 SPENT = 0.8
 """A planner that used more than this share of its time may find more in a longer one."""
 
@@ -122,14 +126,18 @@ class Planning:
 
     @staticmethod
     def named(names: object) -> list[str]:
-        """Planners that a request names.
+        """Planners that a request names, each once; none where it names none (None or an empty list).
 
         Raises:
-            InputError: one of them is none.
+            InputError: it is no list, or one of them is no planner.
         """
         from ..core.planners.solve import find_planner
 
-        wanted = [str(name) for name in names] if isinstance(names, list) else []
+        if names is None:
+            return []
+        if not isinstance(names, list):
+            raise InputError("names: a list of planners is expected")
+        wanted = list(dict.fromkeys(str(name) for name in names))
         for name in wanted:
             find_planner(name)
         return wanted
@@ -209,12 +217,15 @@ def question_of(asked: dict[str, Any]) -> Question:
         InputError: it has a word that is none.
     """
     order = str(asked.get("order") or "ggml")
-    buffer = str(asked.get("buffer") or "0")
+    buffer = str(asked.get("buffer", "0"))
+    in_place = str(asked.get("in_place", "1")).lower()
     if order not in ORDERS:
         raise InputError(f"order {order!r}: known are {', '.join(ORDERS)}")
-    if not buffer.isdecimal() or len(buffer) > 6:
-        raise InputError(f"buffer {buffer!r}: a number is expected")
-    return Question(int(buffer), str(asked.get("in_place", "1")) != "0", order)
+    if not buffer.isdecimal() or len(buffer) > MOST_DIGITS:
+        raise InputError(f"buffer {buffer[:40]!r}: a number is expected")
+    if in_place not in SWITCH:
+        raise InputError(f"in_place {in_place[:40]!r}: 0 or 1 is expected")
+    return Question(int(buffer), SWITCH[in_place], order)
 
 
 def limit_of(value: object) -> float:

@@ -11,6 +11,9 @@
   let job = "";        // on the server, of the opening that is under way
   let awaited = null;  // what an address asked about a file whose header the server let go
 
+  /* A set of buffers, perhaps of none; a graph has null there. */
+  const isSet = (opened) => typeof opened?.buffers === "number";
+
   class Told extends Error {}
   class Gone extends Told {} // the server let the file go; its source may still be there
 
@@ -81,7 +84,7 @@
   }
 
   async function load(asked, { source, run = 0, kept = {}, wrong = [], addressed = false }, late, task) {
-    if (asked.buffers) {
+    if (isSet(asked)) {
       loadBuffers(asked, source, wrong);
       return;
     }
@@ -90,7 +93,7 @@
     if (!found || late()) return;
     const { opened, number, scene } = found;
     const before = page.opened && state.source === source ? page.opened : null;
-    if (page.opened?.buffers && !addressed) state.view = ""; // from a set, which has no other view, to a graph
+    if (isSet(page.opened) && !addressed) state.view = ""; // from a set, which has no other view, to a graph
     const carry = kept === "carry" ? page.carry.take() : null;
     Object.assign(state, { source, options: opened.model?.line ?? "", session: opened.session, run: number });
     page.opened = opened;
@@ -212,7 +215,7 @@
   }
 
   page.open = {
-    Told, Gone, ask, complain, source, upload, dialog, fitting,
+    Told, Gone, isSet, ask, complain, source, upload, dialog, fitting,
     /* Another graph or run of the same file. */
     run: (number) => during((late, task) => load(page.opened, { source: state.source, run: number, kept: "carry" }, late, task)),
 

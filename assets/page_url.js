@@ -9,7 +9,7 @@
   const MOST = { options: 16384 }; // letters; of the others 4000
   const FILE = /^(sample|path|session|header):/;
   const ABSOLUTE = /^(\/|~\/|[A-Za-z]:[\\/])/; // a path needs no scheme
-  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/, view: /^planners$/, inplace: /^off$/, order: /^(kahn|dfs)$/, plans: /^\w{1,40},\w{1,40}$/, pane: /^(holes|chains|stages)(:\w{1,20})?$/, psort: /^\w+:(asc|desc)$/, pby: /^\w{1,20}$/, pshow: /^(even|holes)(\.holes)?$/ };
+  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/, view: /^planners$/, inplace: /^off$/, order: /^(kahn|dfs)$/, plans: /^\w{1,40},\w{1,40}$/, pane: /^(holes|chains|stages(:(order|intervals|interference|places))?)$/, psort: /^(planner|peak|ratio|waste|saving|seconds|verdict):(asc|desc)$/, pby: /^\w{1,20}$/, pshow: /^(even|holes)(\.holes)?$/ };
   let waiting = 0, going = 0;
 
   function text() {

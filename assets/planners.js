@@ -16,10 +16,12 @@
   let loaded = "";         // session/run of what is shown
   let addressed = false;   // the address has just said what to show
   let failed = "";         // why there is nothing to plan
+  let asking = false;      // the first answer to the question has not come yet
 
   const now = { board: null, rows: [], pair: ["", ""], set: null, job: "", running: "", stage: "", seconds: 0, limit: 0, stale: true };
 
-  const active = () => Boolean(state.view === "planners" || page.opened?.buffers);
+  const isSet = () => page.open.isSet(page.opened);
+  const active = () => (state.view === "planners" || isSet());
   const base = () => `/planners/${encodeURIComponent(state.session)}/${state.run}`;
   const inPlace = () => (state.inplace === "off" ? "0" : "1");
   const query = (more = {}) => new URLSearchParams({ buffer: Math.max(0, state.buffer), in_place: inPlace(), order: state.order || "ggml", ...more });
@@ -58,6 +60,7 @@
     const mine = ++turn, late = () => mine !== turn || !active();
     drop(now.job);
     failed = "";
+    asking = true;
     Object.assign(now, { job: "", running: "", stage: "", stale: true });
     await guarded(async () => {
       const board = await get("board");
@@ -97,6 +100,7 @@
   }
 
   function take(told) {
+    asking = false;
     Object.assign(now, {
       rows: told.rows, headline: told.headline, best: told.pair, job: told.job,
       running: told.job ? told.planner : "", stage: told.stage || "", seconds: told.seconds || 0, trouble: told.trouble || "",
@@ -107,6 +111,7 @@
 
   /* The two plans that are shown: those of the address where they have one, else what the server proposes. */
   function choose() {
+    if (asking) return;
     const has = (name) => now.rows.some((row) => row.planner === name && row.peak !== undefined);
     const wanted = state.plans ? state.plans.split(",") : ["", ""];
     now.pair = [0, 1].map((k) => (has(wanted[k]) ? wanted[k] : now.best[k]));
@@ -115,11 +120,12 @@
   function paint() {
     page.planners.head.paint();
     page.planners.table.paint();
-    guarded(() => page.planners.strips.paint());
+    if (!asking) guarded(() => page.planners.strips.paint());
   }
 
   /* Planners again: those named, or all that a longer limit may help. */
   function again(names) {
+    if (asking) { ask(); return; } // there is nothing yet that could be asked again
     const mine = ++turn;
     drop(now.job);
     guarded(() => run(names, () => mine !== turn || !active()));
@@ -128,11 +134,17 @@
   function show() {
     const open = active();
     $("page").dataset.view = open ? "planners" : "";
-    $("page").dataset.kind = page.opened?.buffers ? "buffers" : "graph";
+    $("page").dataset.kind = isSet() ? "buffers" : "graph";
     $("planners").hidden = !open;
     $("planners-button").setAttribute("aria-expanded", open);
-    $("plan-back").hidden = Boolean(page.opened?.buffers);
-    if (!open) { turn += 1; drop(now.job); Object.assign(now, { job: "", running: "" }); return; }
+    $("plan-back").hidden = isSet();
+    if (!open) {
+      turn += 1;
+      drop(now.job);
+      Object.assign(now, { job: "", running: "" });
+      if (asking) show.asked = ""; // its answer will be dropped
+      return;
+    }
     if (!page.opened) return;
     const wanted = `${state.session}/${state.run}`;
     if (wanted !== loaded) {
@@ -140,12 +152,12 @@
       Object.assign(now, { board: null, set: null, rows: [], headline: null });
       page.planners.table.paint();
     }
-    if (show.asked !== question() || failed) { show.asked = question(); ask(); } else { choose(); paint(); if (!now.job && now.rows.length) again([]); }
+    if (show.asked !== question() || failed) { show.asked = question(); ask(); } else { choose(); paint(); if (!now.job && !asking) again([]); }
     page.planners.panes.paint();
   }
 
   function toggle(open = !active()) {
-    if (!page.opened || page.opened.buffers) return;
+    if (!page.opened || isSet()) return;
     state.view = open ? "planners" : "";
     page.url.push();
     show();
@@ -217,7 +229,7 @@
     },
 
     leave(then) {
-      if (page.opened?.buffers) return;
+      if (isSet()) return;
       toggle(false);
       then();
     },
@@ -226,7 +238,7 @@
     escape() {
       if (!active()) return false;
       if (page.planners.strips.clear()) return true;
-      if (page.opened?.buffers) return false;
+      if (isSet()) return false;
       toggle(false);
       return true;
     },

@@ -23,7 +23,7 @@
       const found = document.querySelector("#plan-live .js-plotly-plot");
       if (!found?.on || !window.Plotly) { requestAnimationFrame(wait); return; }
       plot = found;
-      plot.on("plotly_click", (event) => page.planners.strips.goStep(Math.min(now().set.n_steps - 1, points.step[event.points[0].pointNumber])));
+      plot.on("plotly_click", (event) => { if (now().set) page.planners.strips.goStep(Math.min(now().set.n_steps - 1, points.step[event.points[0].pointNumber])); });
       draw();
     };
     wait();
@@ -92,7 +92,7 @@
   }
 
   function draw() {
-    if (!plot || !points) return;
+    if (!plot || !points || !now().set) return; // another run is on its way
     page.tell("plan-live", { figure: figure() });
     $("plan-curve").dataset.points = points.step.length;
   }

@@ -22,7 +22,7 @@
     const mark = page.element("span", "gs-swatch gs-hue");
     mark.style.setProperty("--light", buffer.device.light);
     mark.style.setProperty("--dark", buffer.device.dark);
-    const words = buffer.ggml === null ? bytes(buffer.bound) : gap ? `${bytes(buffer.ggml)}, ${bytes(gap)} above the bound` : `${bytes(buffer.ggml)} = bound`;
+    const words = buffer.unsound ? "ggml's plan is unsound" : buffer.ggml === null ? bytes(buffer.bound) : gap ? `${bytes(buffer.ggml)}, ${bytes(gap)} above the bound` : `${bytes(buffer.ggml)} = bound`;
     const made = page.button("gs-plan-buffer", [mark, page.element("strong", "", buffer.name || "buffers"), page.element("span", "gs-muted", words)],
       `${galloscope.format.plural(buffer.n, "buffer")}; bound ${galloscope.format.exact(buffer.bound)}`, { data: { buffer: number } });
     made.setAttribute("aria-pressed", number === state.buffer);
@@ -32,7 +32,7 @@
   function status() {
     const { job, running, stage, seconds, rows, board, trouble } = page.planners.now;
     $("plan-cancel").hidden = !job;
-    $("plan-stage").textContent = job ? `${running}${stage ? `: ${stage}` : ""} · ${seconds.toFixed(1)} s` : trouble || "";
+    $("plan-stage").textContent = job ? `${running}${stage ? `: ${stage}` : ""} · ${seconds.toFixed(1)} s in all` : trouble || "";
     $("plan-count").textContent = board ? `${rows.length} of ${board.planners.length} answered` : "";
     $("planners").dataset.running = running;
     $("planners").dataset.job = job;

@@ -124,15 +124,18 @@
   const PANES = { "": peakPane, holes: holesPane, chains: chainsPane, stages: () => page.planners.stages.pane() };
 
   function paint() {
-    const key = state.pane.split(":")[0];
+    const wanted = state.pane.split(":")[0], key = Object.hasOwn(PANES, wanted) ? wanted : "";
     for (const tab of document.querySelectorAll("[data-pane]")) tab.setAttribute("aria-selected", tab.dataset.pane === (key || "peak"));
     const box = $("plan-pane");
+    if (page.planners.strips.bare()) { box.replaceChildren(text("gs-muted", "No planner has a plan: the table says why.")); return; }
     if (now().stale) return; // the old text stays until the new pictures are there
-    const top = box.scrollTop, same = paint.key === key;
+    const top = box.scrollTop, same = paint.key === key, focused = box.contains(document.activeElement) ? document.activeElement : null;
     paint.key = key;
     if (key !== "stages") page.planners.stages.close();
     box.replaceChildren(...[state.block >= 0 ? card() : "", ...PANES[key]()].filter((one) => one !== ""));
     box.scrollTop = same ? top : 0;
+    if (focused?.id) document.getElementById(focused.id)?.focus({ preventScroll: true });
+    else if (focused?.dataset.pane) box.querySelector(`[data-pane="${focused.dataset.pane}"]`)?.focus({ preventScroll: true });
   }
 
   function follow(event) {

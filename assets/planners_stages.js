@@ -10,26 +10,28 @@
   const BECAUSE = ["", "view of", "in place of"];
   const MOST_STEPS = 400;
   const CELL = 260; // px of the matrix
-  let known = ["", ""], data = [null, null]; // of the plans above and below
+  let asked = "", known = "", data = [null, null]; // of the plans above and below
   let at = -1;      // buffers placed, -1 for all
   let playing = 0;
 
   const now = () => page.planners.now;
   const tensorName = (id) => page.scene?.tensors.name[id] ?? "";
-  const stage = () => state.pane.split(":")[1] || "order";
+  const stage = () => { const key = state.pane.split(":")[1]; return Object.hasOwn(BODY, key) ? key : "order"; };
   const text = (kind, words) => element("p", kind, words);
   const stepText = (k) => page.planners.panes.stepText(k);
   const goStep = (k, words) => page.button("gs-link gs-plan-step gs-number", words, "Go there", { data: { step: k } });
 
+  /* The two plans that the charts show, and of what. */
+  const question = () => [...page.planners.strips.shown(), state.session, state.run, state.buffer, state.inplace, state.order].join("|");
+  const fresh = () => Boolean(known) && known === question() && !now().stale;
+
   async function load() {
-    const { pair } = now();
-    const wanted = pair.map((name) => `${page.planners.strips.charts()[0].host.dataset.planner}|${name}|${state.session}|${state.buffer}|${state.inplace}|${state.order}`);
-    if (wanted.join() === known.join()) return;
-    known = wanted;
-    const found = await Promise.all(pair.map((name) => page.planners.get("stages", { planner: name })));
-    if (known.join() !== wanted.join()) return;
-    data = found;
-    at = -1;
+    const wanted = question();
+    if (wanted === asked) return;
+    asked = wanted;
+    const found = await Promise.all(now().pair.map((name) => page.planners.get("stages", { planner: name })));
+    if (asked !== wanted || !found.every(Boolean)) return;
+    [data, known, at] = [found, wanted, -1];
     page.planners.panes.paint();
   }
 
@@ -113,6 +115,7 @@
 
   /* Both charts show the first `count` buffers that each planner placed. */
   function replay(count) {
+    if (!fresh()) return;
     at = count >= total() ? -1 : Math.max(0, count);
     page.planners.strips.charts().forEach((chart, slot) => {
       if (!chart.model) return;
@@ -127,7 +130,7 @@
 
   function describe() {
     const range = document.getElementById("plan-replay"), told = document.getElementById("plan-replay-told");
-    if (!range) return;
+    if (!range || !fresh()) return;
     const count = at < 0 ? total() : at;
     range.value = count;
     const { hex, bytes } = galloscope.format, charts = page.planners.strips.charts();
@@ -149,6 +152,7 @@
     const beat = Math.max(1, Math.ceil(total() / 200));
     if (at < 0) at = 0;
     playing = setInterval(() => {
+      if (!fresh()) { page.planners.stages.close(); return; }
       replay((at < 0 ? total() : at) + beat);
       if (at < 0) { clearInterval(playing); playing = 0; }
     }, 60);
@@ -176,7 +180,7 @@
         return made;
       }));
       if (stage() !== "places") this.close();
-      return [tabs, ...(data[0] ? BODY[stage()]() : [text("gs-muted", "…")])].filter((one) => one !== "");
+      return [tabs, ...(fresh() ? BODY[stage()]() : [text("gs-muted", "…")])].filter((one) => one !== "");
     },
 
     /* The charts show everything again. */

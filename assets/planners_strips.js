@@ -79,6 +79,7 @@
   async function paint() {
     const { pair, set } = now();
     const wanted = pair.map((name) => (name ? stamp(name) : ""));
+    if (set && !wanted.some(Boolean) && !now().job && now().rows.length) empty();
     if (!set || !wanted.every(Boolean) || wanted.join() === shown.join()) return;
     const mine = ++painting;
     const found = await Promise.all(pair.map(picture));
@@ -99,6 +100,34 @@
     setStep(step);
     page.planners.curve.paint();
     page.planners.panes.paint();
+  }
+
+  /* Every planner that was asked has answered, and none has a plan: the plans of another set must not stay. */
+  const bare = () => charts.every((chart) => !chart.model) && now().set && !now().job && now().rows.length && !now().pair.some(Boolean);
+
+  function empty() {
+    painting += 1;
+    forget();
+    for (const chart of charts) {
+      chart.reset();
+      chart.model = null;
+      chart.card.hide();
+      chart.empty.replaceChildren(page.element("strong", "", "No plan"), "No planner has one.");
+      chart.empty.hidden = false;
+      chart.resize();
+    }
+    $("plan-colour").replaceChildren();
+    $("plan-legend").replaceChildren();
+    page.planners.curve.paint();
+    page.planners.panes.paint();
+  }
+
+  /* Another set is on the screen. */
+  function forget() {
+    plans = new Map();
+    shown = ["", ""];
+    step = -1;
+    for (const host of HOSTS) delete $(host).dataset.planner;
   }
 
   function switches() {
@@ -176,6 +205,7 @@
 
   /* To a step, moved into sight where it is not. */
   function goStep(to) {
+    if (now().stale) return; // there is no chart of this set yet
     const [chart] = charts, { x0, x1 } = chart.target || chart.view;
     if (to < x0 || to >= x1) chart.go({ ...chart.view, x0: to - (x1 - x0) / 2, x1: to + (x1 - x0) / 2 });
     if (state.block >= 0) select(-1);
@@ -184,23 +214,16 @@
   }
 
   page.planners.strips = {
-    paint, select, goStep,
+    paint, select, goStep, forget, bare,
     charts: () => charts,
+    shown: () => shown,
     plan: (slot) => plans.get(shown[slot]),
     stepShown: () => step,
-
-    /* Another set is on the screen. */
-    forget() {
-      plans = new Map();
-      shown = ["", ""];
-      step = -1;
-      for (const host of HOSTS) delete $(host).dataset.planner;
-    },
 
     fit: () => { if (charts[0].model) charts[0].fit(); },
     peak() {
       const { set } = now();
-      if (!set || !charts[0].model) return;
+      if (!set || now().stale) return;
       charts[0].peak(0);
       goStep(set.bound_step);
     },

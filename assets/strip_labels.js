@@ -106,7 +106,7 @@
   /* What a lane is called, what it holds, and where it is fullest. */
   function header(chart, lane) {
     const { g, at, theme, model } = chart;
-    const { bytes, count } = galloscope.format;
+    const { bytes, count, exact } = galloscope.format;
     const place = at.lanes[lane.index];
     const device = model.devices[lane.device];
     const hue = device ? theme.pick(device) : theme.muted;
@@ -133,8 +133,10 @@
 
     const atStep = `at step ${count(lane.peak_step)}`;
     const [peak, live] = [bytes(lane.peak), bytes(lane.live)];
+    const over = lane.peak - lane.live; // two texts may be the same for numbers that are not
+    const other = peak === live ? `${exact(over)} ${lane.bound ? "above the bound" : "idle"}` : lane.bound ? `bound ${live}` : `${live} live`;
     const texts = [
-      [`peak ${peak}`, peak === live ? `${lane.bound ? " = bound" : ""} ${atStep}` : ` · ${lane.bound ? `bound ${live}` : `${live} live`} ${atStep}`],
+      [`peak ${peak}`, over ? ` · ${other} ${atStep}` : `${lane.bound ? " = bound" : ""} ${atStep}`],
       [`peak ${peak}`, ` ${atStep}`],
       [`peak ${peak}`, ""],
     ];

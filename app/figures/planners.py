@@ -32,7 +32,7 @@ def percent_text(part: int, whole: int) -> str:
     """A share with as many digits as it deserves.
 
     >>> percent_text(21, 301), percent_text(1, 3000), percent_text(0, 5)
-    ('7 %', '0.03 %', '0 %')
+    ('7 %', '0.033 %', '0 %')
     """
     share = 100 * part / whole if whole else 0.0
     return f"{share:.0f} %" if share >= 1 or share == 0 else f"{share:.2g} %"
@@ -49,6 +49,25 @@ def seconds_text(seconds: float) -> str:
     if seconds < 1:
         return f"{seconds * 1000:.1f} ms" if seconds < 0.1 else f"{seconds * 1000:.0f} ms"
     return f"{seconds:.2f} s" if seconds < 100 else f"{seconds:.0f} s"
+
+
+def exact_text(n: int) -> str:
+    """Every byte of a number, as `assets/format.js` writes it.
+
+    >>> exact_text(1234567)
+    '1,234,567 B'
+    """
+    return f"{n:,} B"
+
+
+def above_text(peak: int, bound: int) -> str:
+    """A peak beside its bound; where both would read the same, how far they are apart.
+
+    >>> above_text(3 << 20, 2 << 20), above_text((1 << 30) + 224, (1 << 30) + 1), above_text(7, 7)
+    ('3 MiB', '1.00 GiB, 223 B above', '7 B')
+    """
+    text = bytes_text(peak)
+    return f"{text}, {exact_text(peak - bound)} above" if peak > bound and text == bytes_text(bound) else text
 
 
 def verdict_of(outcome: Outcome, proved: int = 0) -> tuple[str, str]:
@@ -104,6 +123,9 @@ def headline(
     given: int | None = None,
     proved: int = 0,
     freed: int | None = None,
+    *,
+    unsound: bool = False,
+    complete: bool = False,
 ) -> Sentence:
     """The answer for one buffer.
 
@@ -114,6 +136,8 @@ def headline(
         given: what ggml needs in the order of the graph, where these plans are for another order.
         proved: bytes that a complete search proved necessary.
         freed: bytes that ggml would need if it gave tensors back after their last use.
+        unsound: ggml has a plan, and it is wrong.
+        complete: every planner has answered.
     """
     where = f"{name}: " if name else ""
     if not bound:
@@ -121,8 +145,10 @@ def headline(
     needed = peaks.get(REFERENCE)
     if needed is None:
         best = min(peaks, key=lambda one: peaks[one], default="")
-        found = f"{best} finds **{bytes_text(peaks[best])}**" if best else "no planner has a plan yet"
+        nobody = "no planner has a plan" if complete else "no planner has a plan yet"
+        found = f"{best} finds **{above_text(peaks[best], bound)}**" if best else nobody
         order = "" if given is None else "in this order "
+        order = "**ggml's plan is unsound**; " if unsound else order
         own = "" if given is None else f"; in the graph's own order ggml needs **{bytes_text(given)}**"
         return Sentence("planners", f"{where}{order}the bound is **{bytes_text(bound)}**; {found}{own}.")
     if needed == bound:
@@ -132,12 +158,12 @@ def headline(
     if needed <= proved:
         return Sentence(
             "planners",
-            f"{where}ggml needs **{bytes_text(needed)}**. At most {bytes_text(bound)} are alive at once, but a "
+            f"{where}ggml needs **{above_text(needed, bound)}**. At most {bytes_text(bound)} are alive at once, but a "
             "complete search proves that no plan needs less: nothing to gain.",
         )
-    start = f"{where}ggml needs **{bytes_text(needed)}**, the bound is **{bytes_text(bound)}**"
+    start = f"{where}ggml needs **{above_text(needed, bound)}**, the bound is **{bytes_text(bound)}**"
     if proved > bound:
-        start += f" ({bytes_text(proved)} proved)"
+        start += f" ({above_text(proved, bound)} proved)"
     others = [one for one in peaks if one != REFERENCE]
     if not others:
         return Sentence("planners", f"{start}.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...core.planners.bound import peak_bytes, tops
+from ...core.planners.bound import tops
 from ...core.planners.ggml import freed_in_time
 from ...core.planners.instance import Instance
 from ...core.planners.planner import Plan
@@ -26,6 +26,7 @@ from .planners_colors import by_pool, questions
 
 if TYPE_CHECKING:
     from ...core.planners.from_graph import GraphInstance
+    from ...core.planners.solve import Outcome
 
 MOST_HOLES = 20_000
 """Sets with more buffers are drawn without their holes: they could not be seen."""
@@ -64,6 +65,19 @@ class Subject:
     def freed_in_time(self) -> int | None:
         """Bytes that ggml would need if it gave tensors back after their last use; None without its plan."""
         return freed_in_time(self.instance)
+
+    @cached_property
+    def checked(self) -> Outcome | None:
+        """The engine's own plan as the checker sees it; None without one."""
+        from ...core.planners.solve import judged
+
+        plan = self.graph.ggml if self.graph else None
+        return None if plan is None else judged(self.instance, "ggml", plan)
+
+    @property
+    def unsound(self) -> bool:
+        """The engine has a plan, and it is wrong: tensors that are alive together share bytes."""
+        return self.checked is not None and self.checked.plan is None and not self.checked.refused
 
     @property
     def members(self) -> Sequence[Sequence[int]]:
@@ -191,9 +205,8 @@ def _facts(subject: Subject, i: int) -> list[tuple[str, str]]:
 
 
 def ggml_peak(subject: Subject) -> int | None:
-    """Bytes of the engine's own plan; None without one."""
-    plan = subject.graph.ggml if subject.graph else None
-    return None if plan is None else peak_bytes(subject.instance, plan)
+    """Bytes of the engine's own plan; None without one, or where the checker finds it wrong."""
+    return subject.checked.peak if subject.checked else None
 
 
 def set_device(subject: Subject) -> dict[str, Any]:

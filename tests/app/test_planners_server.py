@@ -97,6 +97,8 @@ def test_in_place_and_order_are_other_questions(client: FlaskClient, base: str) 
     usual = ask(client, base, names=["naive", "ggml"])
     without = ask(client, base, names=["naive", "ggml"], in_place="0")
     assert without["rows"][0]["peak"] > usual["rows"][0]["peak"]
+    written = client.post(f"{base}/run", json={"names": ["naive"], "in_place": False}, headers=POST).get_json()
+    assert written["rows"] == without["rows"], "JSON has switches of its own"
     kahn = ask(client, base, names=["naive", "ggml"], order="kahn")
     assert kahn["rows"][1]["verdict"] == "refused"
     assert kahn["rows"][0]["saving"] == usual["rows"][1]["peak"] - kahn["rows"][0]["peak"]
@@ -125,6 +127,10 @@ def test_what_cannot_be_answered(client: FlaskClient, base: str, where: str, que
         ({"limit": "nan"}, "time limit 'nan'"),
         ({"limit": 1e9}, "0.01 to 600"),
         ({"buffer": 7}, "there is no buffer 7"),
+        ({"in_place": "maybe"}, "in_place 'maybe': 0 or 1 is expected"),
+        ({"in_place": None}, "in_place 'none': 0 or 1"),
+        ({"names": "ggml"}, "names: a list of planners is expected"),
+        ({"names": {"ggml": 1}}, "names: a list of planners is expected"),
     ],
 )
 def test_what_cannot_be_run(client: FlaskClient, base: str, wish: Any, sentence: str) -> None:
@@ -220,7 +226,8 @@ def test_a_slow_planner_is_watched_and_cancelled(client: FlaskClient, buffers: s
 def test_a_longer_limit_is_for_those_that_would_use_it(
     client: FlaskClient, store: SessionStore, buffers: str, slow: Slow
 ) -> None:
-    assert len(ask(client, buffers, names=["naive", "slow"], limit=0.05)["rows"]) == 2
+    ask(client, buffers, names=["naive"], limit=5)
+    assert len(ask(client, buffers, names=["slow"], limit=0.05)["rows"]) == 2
     planning = store.get(buffers.split("/")[2]).planning(0)
     assert "slow" in planning.open_names(Question(), 1.0)
     assert "naive" not in planning.open_names(Question(), 1.0)
@@ -234,3 +241,12 @@ def test_a_set_may_be_too_large_for_a_planner(store: SessionStore, monkeypatch: 
     assert "naive" not in planning.open_names(Question(), 1.0)
     with pytest.raises(InputError, match="no planner is named"):
         planning.named(["nobody"])
+    assert planning.named(["ggml", "naive", "ggml"]) == ["ggml", "naive"]
+
+
+def test_an_unsound_plan_of_ggml_is_told(client: FlaskClient) -> None:
+    told = client.post("/open", json={"source": "sample:lesson-stale-plan"}, headers=POST).get_json()
+    board = client.get(f"/planners/{told['session']}/1/board.json").get_json()
+    assert [(one["ggml"], one["unsound"]) for one in board["buffers"]] == [(None, True)]
+    words = "".join(text for text, _ in ask(client, f"/planners/{told['session']}/1", names=["ggml"])["headline"])
+    assert words == "CPU: ggml's plan is unsound; the bound is 768 B; no planner has a plan yet."

@@ -188,6 +188,19 @@ def test_the_answer_where_nothing_lives() -> None:
     assert "nothing to plan" in texts(headline("", 0, {}))
 
 
+def test_a_difference_that_the_digits_hide_is_told() -> None:
+    bound = (2 << 20) + 1
+    assert (
+        texts(headline("s", bound, {"best": bound + 224}))
+        == "s: the bound is 2.00 MiB; best finds 2.00 MiB, 224 B above."
+    )
+    assert "ggml needs 2.00 MiB, 7 B above, the bound is 2.00 MiB" in texts(headline("s", bound, {"ggml": bound + 7}))
+
+
+def test_when_all_have_answered_none_is_waited_for() -> None:
+    assert texts(headline("s", 6, {}, complete=True)) == "s: the bound is 6 B; no planner has a plan."
+
+
 def test_small_shares_and_ratios_are_not_rounded_away() -> None:
     assert percent_text(1, 300_000) == "0.00033 %"
     assert ratio_text(1 + 1e-9) != "1"
