@@ -14,6 +14,8 @@ from galloscope.app.server import create_app
 from galloscope.app.sessions import SessionStore
 from galloscope.core.gguf.read import parse_header
 from galloscope.core.models.made_up import MadeUp, made_up
+from galloscope.core.planners.known import PLANNERS
+from galloscope.core.planners.solve import warm_up
 from galloscope.tests.browser.driver import SMALL, Driver
 
 STORE = SessionStore()
@@ -30,6 +32,13 @@ def address() -> Iterator[str]:
     server.shutdown()
     thread.join()
     server.server_close()
+
+
+@pytest.fixture(scope="session")
+def compiled() -> None:
+    """The planners' inner loops, compiled before a page waits for them."""
+    for name in PLANNERS:
+        warm_up(name)
 
 
 @pytest.fixture(scope="session")

@@ -16,7 +16,7 @@ from galloscope.core.planners.known import PLANNERS
 from galloscope.core.planners.planner import Budget, Plan, Planner
 from galloscope.tests.browser.driver import Driver
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("compiled")]
 GRAPH = "lesson-in-place"
 VIEW = "&view=planners"
 CSV = "id,lower,upper,size\na,0,2,4096\nb,0,4,2048\nc,2,4,4096\n"

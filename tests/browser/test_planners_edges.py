@@ -9,7 +9,7 @@ from galloscope.app import planner_routes
 from galloscope.tests.browser.driver import Driver
 from galloscope.tests.browser.test_planners import CSV, GRAPH, open_view, settled
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.usefixtures("compiled")]
 
 
 @pytest.fixture(autouse=True)
