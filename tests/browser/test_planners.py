@@ -2,6 +2,7 @@
 
 import re
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -304,8 +305,8 @@ def _written(folder: Path) -> Path:
 
 
 @pytest.fixture
-def slow(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A planner that works until it is told to stop."""
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A planner that works until it is told to stop, beside two others; then all are back in their order."""
 
     def run(instance: Instance, capacity: int | None, budget: Budget) -> Plan:
         if len(instance) == 3:  # not while it is warmed up
@@ -315,10 +316,12 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> None:
         return Plan(np.cumsum(instance.size) - instance.size)
 
     monkeypatch.setattr(planner_routes, "USUAL_LIMIT", 60.0)
-    for name in list(PLANNERS):
-        if name not in ("naive", "ggml"):
-            monkeypatch.delitem(PLANNERS, name)
-    monkeypatch.setitem(PLANNERS, "slow", Planner("slow", "It thinks.", "this test", run))
+    known = dict(PLANNERS)
+    PLANNERS.clear()
+    PLANNERS.update(naive=known["naive"], ggml=known["ggml"], slow=Planner("slow", "It thinks.", "this test", run))
+    yield
+    PLANNERS.clear()
+    PLANNERS.update(known)
 
 
 @pytest.mark.usefixtures("slow")
