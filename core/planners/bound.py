@@ -128,11 +128,3 @@ def fixed_top(instance: Instance) -> int:
         return 0
     held = (instance.upper > instance.lower) & (instance.size > 0) & (instance.fixed >= 0)
     return int((instance.fixed[held] + instance.size[held]).max(initial=0))
-
-
-def hole_area(instance: Instance, plan: Plan) -> int:
-    """Bytes times steps that lie unused below the peak, over the steps from the first to the last live one."""
-    curve = live_bytes(instance)
-    if not len(curve.steps):
-        return 0
-    return peak_bytes(instance, plan) * int(curve.steps[-1] - curve.steps[0]) - curve.area

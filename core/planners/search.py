@@ -129,7 +129,7 @@ class _Search:
         one = self._at(capacity)
         self._go_on(one, None)
         if one.found:
-            return self._plan(one, 0)
+            return self._plan(one)
         if one.impossible:
             return NoPlan(self.question.above(capacity), self.spent)
         return NoPlan(0, self.spent, self._ended(f"no plan within {capacity} bytes was found"))
@@ -148,7 +148,7 @@ class _Search:
                 one = self._at(target)
                 self._go_on(one, nodes)
                 if one.found:
-                    best = self._plan(one, 0)
+                    best = self._plan(one)
                     high = peak_bytes(instance, best)
                     self.tried = {c: kept for c, kept in self.tried.items() if c < high}
                 elif one.impossible:
@@ -198,10 +198,10 @@ class _Search:
         why = "node" if limit is not None and self.spent >= limit else "time"
         return f"{text} before the {why} limit"
 
-    def _plan(self, one: _Capacity, proved: int) -> Plan:
+    def _plan(self, one: _Capacity) -> Plan:
         offsets = one.offsets()
         order = np.lexsort((self.question.instance.lower, offsets))
-        return Plan(offsets, order=order, proved_bound=proved, nodes=self.spent)
+        return Plan(offsets, order=order, nodes=self.spent)
 
 
 PLANNER = Planner(

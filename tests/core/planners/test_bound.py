@@ -7,7 +7,6 @@ from galloscope.core.planners.bound import (
     Live,
     blockers,
     fixed_top,
-    hole_area,
     live_bytes,
     lower_bound,
     peak_bytes,
@@ -62,10 +61,6 @@ def test_peak_adds_up_the_chunks() -> None:
 def test_what_is_never_alive_needs_nothing() -> None:
     idle = Instance.of([0, 1], [2, 1], [8, 100])
     assert peak_bytes(idle, Plan(np.array([0, 0]))) == 8
-
-
-def test_holes_are_what_lies_unused_below_the_peak() -> None:
-    assert hole_area(THREE, Plan(np.array([0, 10, 30]))) == 60 * 8 - 240
 
 
 def test_fixed_top() -> None:
