@@ -21,6 +21,7 @@ def layout(first: str, options: str = "") -> Component:
         [
             html.Div(id="changes", className="gs-changes", hidden=True, role="status"),
             html.Div([view["answers"], view["devices"]], className="gs-head"),
+            view["run"],
             html.Div([view["color"], view["passes"]], className="gs-controls"),
             html.Div(
                 [
@@ -33,6 +34,7 @@ def layout(first: str, options: str = "") -> Component:
             ),
             view["events"],
             view["planners"],
+            view["timeline"],
         ],
         className="gs-page",
         id="page",

@@ -28,6 +28,7 @@ from .figures.scene import scene_of
 from .figures.steps import step_ticks
 from .figures.table import table_columns
 from .planning import Planning
+from .running import Running
 
 if TYPE_CHECKING:
     from ..core.llama.open import TracedGraph
@@ -105,6 +106,11 @@ class RunView:
     def planning(self) -> Planning:
         """The planners' view of this run's buffers."""
         return self._once("planning", lambda: Planning.of_graph(self.state))
+
+    @property
+    def running(self) -> Running:
+        """The last time that this run was computed."""
+        return self._once("running", Running)
 
     @property
     def ids(self) -> dict[str, int]:

@@ -66,7 +66,7 @@ def guard(server: Flask, bound: str, hashes: Callable[[], Sequence[str]]) -> Non
             abort(403, "this server answers to its own name only")
         if (
             request.method == "POST"
-            and request.path.startswith(("/open", "/planners"))
+            and request.path.startswith(("/open", "/planners", "/runs"))
             and HEADER not in request.headers
         ):
             abort(403, f"the header {HEADER} is missing")

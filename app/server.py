@@ -12,7 +12,7 @@ from ..core.errors import InputError
 from ..core.files.reading import MAX_BYTES
 from ..core.gguf.read import NeedMoreBytes
 from ..core.llama.arguments import read_command
-from . import ids, pages, planner_routes, replies, security, views
+from . import ids, pages, planner_routes, replies, run_routes, security, timeline_routes, views
 from .figures.matches import pattern_matches
 from .figures.model import model_facts
 from .jobs import Job
@@ -53,6 +53,7 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
         options: of `first`, when it is a GGUF: a line such as `-c 8192 --device cuda:24GiB`.
     """
     kept = SessionStore() if store is None else store
+    kept.own = first.removeprefix("path:") if first.startswith("path:") else ""
     app = dash.Dash(
         "galloscope",
         assets_folder=str(ASSETS),
@@ -68,6 +69,8 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
         view.register(app, kept)
     _routes(app.server, kept)
     planner_routes.add(app.server, kept)
+    run_routes.add(app.server, kept)
+    timeline_routes.add(app.server, kept)
     app.server.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
     security.guard(app.server, host, app.csp_hashes)
     return app

@@ -44,6 +44,7 @@ class Opened:
         look: what there is to see, for a sample.
         model: of a GGUF, what was opened.
         line: of a GGUF, the options as a line, defaults left out.
+        path: of a GGUF on this machine, where it is; empty for a header that was sent.
     """
 
     def __init__(self, key: str, title: str, sessions: Sequence[Session], look: str = "") -> None:
@@ -55,6 +56,7 @@ class Opened:
         self.runs = [RunView(run, look, f"run {k}", self) for one in sessions for k, run in enumerate(one.runs)]
         self.model: TracedModel | None = None
         self.line = ""
+        self.path = ""
         self.buffers: Instance | None = None
         self._planning: Planning | None = None
 
@@ -98,6 +100,8 @@ class SessionStore:
         self.headers = Headers()
         self.jobs = Jobs()
         self.plans = Jobs("planners are at work already")
+        self.runs = Jobs("graphs are being run already")
+        self.own = ""  # the file that the command line named: only its weights may be read
         self._kept: OrderedDict[str, Opened] = OrderedDict()
         self._lock = RLock()
 
@@ -137,6 +141,7 @@ class SessionStore:
             opened = Opened.of_model(
                 key, open_for_page(given, name, usual, self.origin, job.say, job.is_stopped), usual
             )
+            opened.path = rest if kind == "path" else ""
             job.say("adding up")
             for view in opened.runs:
                 _ = view.totals  # the page asks for those of every graph at once

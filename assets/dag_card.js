@@ -30,6 +30,7 @@
     if (node >= 0 && model.isView[node]) rows.push(["view", "costs no time and no memory"]);
     if (model.isOutput(id)) rows.push(["output", "its memory is never freed"]);
     if (model.pins.has(id)) rows.push(["pinned", "by llama.cpp"]);
+    rows.push(...(tensors.facts?.[id] || []));
     const what = [tensors.op[id] === "NONE" ? "" : tensors.op[id], tensors.type[id], tensors.ne[id], bytes(model.bytes[id])];
     return { title: tensors.name[id], note: what.filter(Boolean).join(" · "), swatch: c.paints[c.color.of[id]].hue, rows };
   }

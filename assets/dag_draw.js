@@ -28,6 +28,7 @@
       else marks += block(c, cell);
     }
     if (s >= LINES) for (const cell of seen) boundaries(c, cell);
+    dag.marked?.(c, seen);
     for (const f of frames) if (f.x < sight.x1 && f.right > sight.x0 && f.y < sight.y1 && f.bottom > sight.y0) title(c, f);
     return marks;
   };

@@ -86,7 +86,10 @@
       g.globalAlpha = 1;
     }
     g.setTransform(ratio * s, 0, 0, ratio * s, ratio * x, ratio * y);
-    if (veil) selection(c);
+    if (veil) {
+      selection(c);
+      dag.marked?.(c, c.plan.cells);
+    }
     if (c.nodes) chosen(c, ...c.nodes);
     if (c.hovered >= 0 && c.hovered !== c.selected) {
       const at = dag.spot(c, c.hovered);

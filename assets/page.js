@@ -12,6 +12,8 @@
  *   page_carry.js   from graph to graph       page_progress.js waiting
  *   page_gguf.js    a file's header           page_element.js making elements
  *   planners.js     the Planners view and the parts it is made of
+ *   timeline.js     the Timeline view and the parts it is made of
+ *   run.js          running the graph, and what came out
  */
 (() => {
   const galloscope = (window.galloscope = window.galloscope || {});
@@ -19,8 +21,9 @@
   const page = (galloscope.page = {
     state: {
       source: "", options: "", session: "", run: 0, ...NOTHING,
-      by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "",
+      by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "", exec: "",
       view: "", buffer: -1, inplace: "", order: "", plans: "", pane: "", psort: "", pby: "", pview: "", pshow: "", block: -1,
+      batches: 1, cost: "", tsource: "", tview: "", tpath: "",
     },
     opened: null,  // what the server said about the file
     scene: null,   // of the run on the screen
@@ -68,11 +71,18 @@
     page.scrub.show();
     page.table.select(tensor);
     page.planners.follow(tensor);
-    tell("selection", { data: { tensor, split, tick, nodes, listed, source: from } });
+    page.timeline.follow();
+    page.told(from);
     $("page").dataset.selected = tensor;
     $("page").dataset.split = split;
     $("page").dataset.tick = tick;
     $("page").dataset.nodes = nodes;
+  };
+
+  /* The texts are made on the server; asked again, they may have more to say. */
+  page.told = (source) => {
+    const { tensor, split, tick, nodes, listed } = state;
+    tell("selection", { data: { tensor, split, tick, nodes, listed, source } });
   };
 
   /* A tick is a moment: the end of a scheduler pass, or a step of the allocator. */
@@ -151,6 +161,8 @@
     $("page").dataset.run = state.run;
     $("page").dataset.session = state.session;
     page.planners.load();
+    page.timeline.load();
+    page.running.load();
   };
 
   /* A buffer set is here: there is no graph, and nothing to show but how it can be planned. */
@@ -159,6 +171,7 @@
     Object.assign(state, NOTHING, { strip: "", dag: "", view: "planners" });
     Object.assign($("page").dataset, { state: "ready", run: 0, session: state.session });
     page.planners.load();
+    page.timeline.load();
   };
 
   /* Without a view in the address the pictures show everything, or what is selected. */
@@ -218,6 +231,9 @@
     "strip-fit": () => page.strip.fit(),
     params: () => page.params.toggle(),
     planners: () => page.planners.toggle(),
+    timeline: () => page.timeline.toggle(),
+    "time-fit": () => page.timeline.chart.fit(),
+    run: () => page.running.toggle(),
     "plan-peak": () => page.planners.strips.peak(),
     "plan-fit": () => page.planners.strips.fit(),
     defaults: () => page.params.defaults(),
@@ -234,7 +250,7 @@
   function boot() {
     if (!$("strip") || !$("dag") || !window.dash_clientside?.set_props) { requestAnimationFrame(boot); return; }
     connect();
-    for (const part of ["params", "panels", "search", "scrub", "keys", "open", "table", "planners"]) page[part].start();
+    for (const part of ["params", "panels", "search", "scrub", "keys", "open", "table", "planners", "timeline", "running"]) page[part].start();
     document.addEventListener("click", follow);
     page.url.start();
   }

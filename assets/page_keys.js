@@ -42,13 +42,15 @@
   /* Undo the last mode; false when there is none left. A selection goes as a whole, with the focus on what selected it. */
   function escape() {
     if (page.progress.running) page.progress.cancel();
+    else if (page.running.stop()) return true;
     else if ($("events").classList.contains("gs-events-open")) $("events").classList.remove("gs-events-open");
     else if (page.planners.active()) return page.planners.escape() || hideTrouble();
+    else if (page.timeline.active()) return page.timeline.escape();
     else if (selected()) page.clear("keys");
     else if (state.max) page.panels.maximise(state.max);
     else if (hideTrouble()) return true;
     else if (state.params) page.params.open(false);
-    else return false;
+    else return page.running.escape();
     if (document.activeElement?.closest?.(".gs-answer, .gs-devices, .gs-passes, .gs-why")) document.activeElement.blur();
     return true;
   }
@@ -72,15 +74,17 @@
     ".": () => step(1),
     p: () => page.peak(),
     f: () => { page.dag.fit(); page.strip.fit(); },
-    c: () => page.setColor(COLORS[(COLORS.indexOf(page.by()) + 1) % COLORS.length]),
+    c: () => { const all = [...COLORS, ...page.running.shown()]; page.setColor(all[(all.indexOf(page.by()) + 1) % all.length]); },
     t: () => page.panels.tab(state.tab === "table" ? "dag" : "table"),
     1: () => page.panels.maximise("dag"),
     2: () => page.panels.maximise("strip"),
     3: () => page.panels.maximise("table"),
     4: () => page.planners.toggle(),
+    5: () => page.timeline.toggle(),
     "[": () => page.walk(page.past, page.future),
     "]": () => page.walk(page.future, page.past),
     m: () => page.params.toggle(),
+    x: () => page.running.toggle(),
     u: () => page.changes.back(),
     r: () => { if (page.opened.runs.length > 1) page.open.run((state.run + 1) % page.opened.runs.length); },
     "?": () => page.tell("help-dialog", { opened: true }),
@@ -95,9 +99,9 @@
           event.target.click();
           return;
         }
-        const planners = page.planners.active() ? page.planners.keys[event.key] : null;
-        const action = event.key === "Escape" ? escape : planners || KEYS[event.key];
-        if (!action || (!page.scene && !planners && !["?", "Escape"].includes(event.key)) || action() === false) return;
+        const view = [page.planners, page.timeline].find((one) => one.active())?.keys[event.key];
+        const action = event.key === "Escape" ? escape : view || KEYS[event.key];
+        if (!action || (!page.scene && !view && !["?", "Escape"].includes(event.key)) || action() === false) return;
         event.preventDefault();
         event.stopPropagation();
       }, true);

@@ -7,6 +7,8 @@
   const MOST_CHIPS = 9; // more entries than this are a scale: only its ends are named
 
   const MOST_SIZES = 5; // classes of size are in order, and their labels are long
+  const MOST_ORDERED = 4; // as are those of a run
+  const APART = /^(no|NaN)/; // entries that are no part of a scale
 
   const current = () => (page.momentOf(state.tick).pass >= 0 ? "pass" : page.by());
 
@@ -36,14 +38,14 @@
   function paintLegend(question) {
     const legend = $("legend"), past = (entry) => entry.label.endsWith(" before"), all = used(question);
     const entries = all.filter((entry) => question !== page.scene.colors.pass || !past(entry));
-    if (entries.length <= (question === page.scene.colors.size ? MOST_SIZES : MOST_CHIPS)) {
+    if (entries.length <= (question.ordered ? MOST_ORDERED : question === page.scene.colors.size ? MOST_SIZES : MOST_CHIPS)) {
       legend.replaceChildren(...entries.map(chip), ...(all.length > entries.length ? [text("pale: as before")] : []));
       return;
     }
-    const scale = document.createElement("span"), ends = entries.filter((entry) => !/^no/.test(entry.label));
+    const scale = document.createElement("span"), ends = entries.filter((entry) => !APART.test(entry.label));
     scale.className = "gs-scale";
     scale.append(...ends.map((entry) => { const part = swatch(entry); part.title = entry.label; return part; }));
-    legend.replaceChildren(text(ends[0].label), scale, text(ends[ends.length - 1].label), ...entries.filter((entry) => /^no/.test(entry.label)).map(chip));
+    legend.replaceChildren(text(ends[0].label), scale, text(ends[ends.length - 1].label), ...entries.filter((entry) => APART.test(entry.label)).map(chip));
   }
 
   function text(words) {

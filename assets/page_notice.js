@@ -27,7 +27,7 @@
     if (tensor < -1 || tensor >= scene.tensors.n) found.push([`tensor=${tensor}`, `the graph's tensors are 0 to ${scene.tensors.n - 1}`]);
     if (split < -1 || split >= scene.splits.length) found.push([`split=${split}`, scene.splits.length ? `the splits are 0 to ${scene.splits.length - 1}` : "there are no splits"]);
     if (nodes && !(last < page.count(scene))) found.push([`nodes=${nodes}`, `the nodes are 0 to ${page.count(scene) - 1}`]);
-    if (by && !colors.includes(by)) found.push([`by=${by}`, `colours are ${colors.join(", ")}`]);
+    if (by && ![...colors, ...page.running.colors].includes(by)) found.push([`by=${by}`, `colours are ${colors.join(", ")}`]);
     if (bad !== null && known) found.push([`strip=${bad}`, "a view is FIRST-LAST step, or LANE=FROM-TO bytes"]);
     if (dag && !GRAPH_VIEW.test(dag)) found.push([`dag=${dag}`, "a view is LAYERS@X,Y,ZOOM"]);
     return found;

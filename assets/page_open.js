@@ -104,7 +104,7 @@
     page.params.load();
     page.changes.compare(before, opened, number);
     page.notice.say([...wrong, ...(carry ? [] : page.notice.misfits(scene, kept, state, run, opened.runs.length))]);
-    if (state.by && !Object.hasOwn(scene.colors, state.by)) state.by = "";
+    if (state.by && !Object.hasOwn(scene.colors, state.by) && !page.running.colors.includes(state.by)) state.by = "";
     page.show(scene, () => (carry ? page.carry.give(carry) : fitting(scene, kept)));
     page.url.push();
   }

@@ -4,12 +4,12 @@
 (() => {
   const page = window.galloscope.page;
   const { state } = page;
-  const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1, buffer: -1, block: -1 };
-  const TEXTS = { options: "", nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "", view: "", inplace: "", order: "", plans: "", pane: "", psort: "", pby: "", pview: "", pshow: "" };
+  const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1, buffer: -1, block: -1, batches: 1 };
+  const TEXTS = { options: "", nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "", exec: "", view: "", inplace: "", order: "", plans: "", pane: "", psort: "", pby: "", pview: "", pshow: "", cost: "", tsource: "", tview: "", tpath: "" };
   const MOST = { options: 16384 }; // letters; of the others 4000
   const FILE = /^(sample|path|session|header):/;
   const ABSOLUTE = /^(\/|~\/|[A-Za-z]:[\\/])/; // a path needs no scheme
-  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/, view: /^planners$/, inplace: /^off$/, order: /^(kahn|dfs)$/, plans: /^\w{1,40},\w{1,40}$/, pane: /^(holes|chains|stages(:(order|intervals|interference|places))?)$/, psort: /^(planner|peak|ratio|waste|saving|seconds|verdict):(asc|desc)$/, pby: /^\w{1,20}$/, pshow: /^(even|holes)(\.holes)?$/ };
+  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/, exec: /^open$/, view: /^(planners|timeline)$/, inplace: /^off$/, order: /^(kahn|dfs)$/, plans: /^\w{1,40},\w{1,40}$/, pane: /^(holes|chains|stages(:(order|intervals|interference|places))?)$/, psort: /^(planner|peak|ratio|waste|saving|seconds|verdict):(asc|desc)$/, pby: /^\w{1,20}$/, pshow: /^(even|holes)(\.holes)?$/, cost: /^(([\dh]+(-[\dh]+)?\.)?[a-z]+:[\d.e+-]+(,|$))+$/, tsource: /^measured$/, tview: /^\d+-\d+$/, tpath: /^on$/ };
   let waiting = 0, going = 0;
 
   function text() {
@@ -61,6 +61,8 @@
     const wanted = read();
     page.panels.apply(wanted);
     page.planners.apply(wanted);
+    page.timeline.apply(wanted);
+    page.running.apply(wanted);
     const usual = document.getElementById("page").dataset;
     const source = wanted.source || usual.first, options = wanted.source || wanted.options ? wanted.options : usual.firstOptions;
     const { run, tensor, split, tick, nodes, listed, by, strip, dag, show, sort, wrong } = wanted;
@@ -72,6 +74,7 @@
     } else if (!page.scene) {
       page.notice.say(wrong);
       page.planners.show();
+      page.timeline.show();
     } else {
       page.notice.say([...wrong, ...page.notice.misfits(page.scene, rest, wanted, run, page.opened.runs.length)]);
       Object.assign(state, page.open.fitting(page.scene, rest), { by: Object.hasOwn(page.scene.colors, by) ? by : "" });
@@ -81,6 +84,7 @@
       page.applyViews();
       page.table.sort();
       page.planners.show();
+      page.timeline.show();
     }
   }
 

@@ -133,7 +133,7 @@
 
   function show() {
     const open = active();
-    $("page").dataset.view = open ? "planners" : "";
+    $("page").dataset.view = open ? "planners" : state.view;
     $("page").dataset.kind = isSet() ? "buffers" : "graph";
     $("planners").hidden = !open;
     $("planners-button").setAttribute("aria-expanded", open);
@@ -161,6 +161,7 @@
     state.view = open ? "planners" : "";
     page.url.push();
     show();
+    page.timeline.show();
     if (!open) requestAnimationFrame(() => requestAnimationFrame(() => page.reveal("panels")));
   }
 
@@ -222,6 +223,7 @@
       c: () => page.planners.strips.nextColor(),
       ",": () => page.planners.strips.step(-1),
       ".": () => page.planners.strips.step(1),
+      5: () => page.timeline.toggle(true),
       1: () => page.planners.leave(() => page.panels.maximise("dag")),
       2: () => page.planners.leave(() => page.panels.maximise("strip")),
       3: () => page.planners.leave(() => page.panels.maximise("table")),

@@ -21,6 +21,7 @@
     if (chart.shown.views) views(chart);
     if (chart.shown.chains) chains(chart);
     strip.drawOverlaps(chart);
+    strip.marked?.(chart);
     splitLines(chart);
     model.lanes.forEach((lane) => peak(chart, lane));
     strip.drawLabels(chart, marks.big);

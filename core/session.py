@@ -31,17 +31,23 @@ def trace(problem: Problem) -> Session:
     planner = planner_for(problem)
     runs: list[Run] = []
     for request in problem.requests:
-        run = Run(problem, request, previous=runs[-1] if runs else None)
-        runs.append(run)
-        record = run.events.append
-        try:
-            record(Begin(Stage.BUILD))
-            columns = prepare(request.graph, problem.config.order, record)
-            record(Done(planner.run(columns, request, record)))
-        except GgmlAbort as error:
-            record(Abort(str(error)))
+        runs.append(decide(planner, problem, request, runs[-1] if runs else None))
+        if runs[-1].abort is not None:
             break
     return Session(problem, runs)
+
+
+def decide(planner: Planner, problem: Problem, request: Request, previous: Run | None) -> Run:
+    """One more run on the same scheduler and allocator; where real ggml would abort, its log ends with the text."""
+    run = Run(problem, request, previous=previous)
+    record = run.events.append
+    try:
+        record(Begin(Stage.BUILD))
+        columns = prepare(request.graph, problem.config.order, record)
+        record(Done(planner.run(columns, request, record)))
+    except GgmlAbort as error:
+        record(Abort(str(error)))
+    return run
 
 
 class Planner(Protocol):

@@ -26,6 +26,9 @@ COMMANDS = {
     "whatif": "what other options would change, a row each",
     "weights": "where each weight of a GGUF goes, and what -ot catches",
     "capture": "the graph of a GGUF as graph JSON",
+    "run": "run a graph with real numbers inside the planned addresses",
+    "generate": "generate tokens with a model through its planned graphs",
+    "timeline": "when each device computes, copies and waits, simulated with assumed rates",
     "plan": "static planners: addresses for known lifetimes, with the bound",
 }
 """Each command's help line; the module of the same name holds `add_arguments` and `run`."""

@@ -1,7 +1,7 @@
 """Write a report to take away: .svg (a picture for an issue), .html (the page in one file), .gv (for graphviz).
 
-A name ending in .gv.svg is the graph drawn by the graphviz that is installed. Of a CSV of buffers the planners are
-reported.
+A name ending in .gv.svg is the graph drawn by the graphviz that is installed; .perfetto.json and .pftrace are the
+simulated timeline for Perfetto, and --view timeline draws it as .svg. Of a CSV of buffers the planners are reported.
 """
 
 from __future__ import annotations
@@ -20,6 +20,8 @@ from ..report.about import About, about_model
 from .inputs import Teller, add_file, load, pick_run, time_limit
 from .model_options import refuse_model_options
 from .output import check_place, write_file
+from .report_timeline import TRACES, timeline_report, wants_timeline
+from .timeline_options import add_timeline_options
 
 if TYPE_CHECKING:
     from ...core.planners.instance import Instance
@@ -30,7 +32,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `galloscope report`."""
     add_file(parser)
     parser.add_argument(
-        "-o", "--output", required=True, metavar="OUT", help="report.svg, report.html, graph.gv or graph.gv.svg"
+        "-o",
+        "--output",
+        required=True,
+        metavar="OUT",
+        help="report.svg, report.html, graph.gv, graph.gv.svg, trace.perfetto.json or trace.pftrace",
     )
     parser.add_argument("--force", action="store_true", help="replace OUT when it exists")
     parser.add_argument(
@@ -43,13 +49,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--time-limit", metavar="S", default="2", help="seconds for each planner on each buffer (default 2)"
     )
+    parser.add_argument(
+        "--view", choices=("graph", "timeline"), default="graph", help="what an .svg shows (default graph)"
+    )
+    add_timeline_options(parser, "of a timeline: ")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write one file."""
     out = Path(args.output)
     check_place(out)
-    _kind(out)
+    if wants_timeline(args, _kind(out)):
+        return _write(args, out, timeline_report(args, _kind(out)))
     names = planner_names(args.planners)
     limit = time_limit(args.time_limit)
     if not is_gguf(args.file):
@@ -68,11 +79,10 @@ def run(args: argparse.Namespace) -> int:
     about = about_model(loaded.model, state) if loaded.model else None
     planned = None if names is None else _planned(state, names, limit)
     text = _render(_kind(out), state, session.problem.about, session.problem.meta, source, about, planned)
-    return _write(args, out, text)
+    return _write(args, out, text.encode())
 
 
-def _write(args: argparse.Namespace, out: Path, text: str) -> int:
-    data = text.encode()
+def _write(args: argparse.Namespace, out: Path, data: bytes) -> int:
     write_file(out, data, args.force)
     print(f"{printable(os.fspath(out))}: {len(data):,} bytes")
     return 0
@@ -117,15 +127,15 @@ def _report_set(args: argparse.Namespace, buffers: Instance, names: list[str], l
     finally:
         told.end()
     write = set_svg if _kind(out) == ".svg" else set_html
-    return _write(args, out, write(planned, buffers.name, "", buffers.name))
+    return _write(args, out, write(planned, buffers.name, "", buffers.name).encode())
 
 
 def _kind(out: Path) -> str:
     """What to write, by the ending of the name."""
-    for kind in (".gv.svg", ".svg", ".html", ".gv"):
+    for kind in (".gv.svg", ".svg", ".html", ".gv", *TRACES):
         if out.name.endswith(kind):
             return kind
-    raise InputError(f"{out}: end the name in .svg, .html, .gv or .gv.svg")
+    raise InputError(f"{out}: end the name in .svg, .html, .gv, .gv.svg, .perfetto.json or .pftrace")
 
 
 def _render(

@@ -11,7 +11,7 @@ import numpy as np
 Kind = Literal["int8", "uint8", "int16", "int32", "float64"]
 
 
-def column(values: Iterable[int], kind: Kind) -> str:
+def column(values: Iterable[float], kind: Kind) -> str:
     """One column; sizes and addresses take float64 because they pass 4 GiB and stay exact below 8 PiB.
 
     >>> column([1, -1], "int8")

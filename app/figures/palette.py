@@ -33,6 +33,9 @@ class Entry:
 NEUTRAL = Hue("#cbd5e1", "#334155")
 """Where the question has no answer: no device, no layer, no cause."""
 
+WRONG = Hue("#dc2626", "#f87171")
+"""What is wrong, and nothing else: the page's --gs-peak."""
+
 CPU_HUE = Hue("#64748b", "#94a3b8")
 DEVICE_HUES = (
     Hue("#2563eb", "#60a5fa"),  # blue
@@ -139,7 +142,12 @@ def layer_scale(n: int) -> list[Hue]:
 
 def size_scale() -> list[Hue]:
     """One hue per size class, small to large."""
-    return [_between(_SIZE_STOPS, i / len(SIZE_LIMITS)) for i in range(len(SIZE_LIMITS) + 1)]
+    return ordered_scale(len(SIZE_LIMITS) + 1)
+
+
+def ordered_scale(n: int) -> list[Hue]:
+    """`n` hues of the sequential scale for amounts, small to large."""
+    return [_between(_SIZE_STOPS, i / max(1, n - 1)) for i in range(n)]
 
 
 def _between(stops: Sequence[Hue], position: float) -> Hue:

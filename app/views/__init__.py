@@ -11,7 +11,24 @@ import dash
 from dash.development.base_component import Component
 
 from ..sessions import SessionStore
-from . import answers, color, dag, devices, events, header, help, open_file, params, passes, planners, strip, table, why
+from . import (
+    answers,
+    color,
+    dag,
+    devices,
+    events,
+    header,
+    help,
+    open_file,
+    params,
+    passes,
+    planners,
+    run,
+    strip,
+    table,
+    timeline,
+    why,
+)
 
 
 class View(Protocol):
@@ -39,6 +56,8 @@ VIEWS: dict[str, View] = {
     "strip": strip,
     "events": events,
     "planners": planners,
+    "timeline": timeline,
+    "run": run,
     "open": open_file,
     "help": help,
 }

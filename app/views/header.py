@@ -10,6 +10,8 @@ from dash.development.base_component import Component
 from .. import ids
 from ..sessions import SessionStore
 from .parts import call_page, data, icon
+from .run import button as run_button
+from .timeline import button as timeline_button
 
 
 def layout() -> Component:
@@ -54,6 +56,8 @@ def layout() -> Component:
                 title="How far from the best is this plan? (4)",
                 **data(data_action="planners", aria_controls=ids.PLANNERS, aria_expanded="false"),
             ),
+            timeline_button(),
+            run_button(),
             html.Div(
                 [
                     icon("search"),

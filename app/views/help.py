@@ -31,7 +31,9 @@ KEYS = (
         ("1  2  3", "graph, memory, table on the whole page"),
         ("t", "graph or table"),
         ("4", "planners: how far from the best is ggml"),
+        ("5", "timeline: when each device computes, copies and waits"),
         ("c", "next meaning of the colours"),
+        ("x", "run the graph: real numbers in its planned memory"),
         ("?", "this list"),
     )),
     ("Planners", (
@@ -39,6 +41,11 @@ KEYS = (
         ("a  b", "the next planner above, below; with shift: the one before"),
         (",  .", "one step back, one step on"),
         ("p  f  c", "to the peak, fit, next meaning of the colours"),
+    )),
+    ("Timeline", (
+        ("b", "more micro-batches in flight; with shift: fewer"),
+        ("l", "the longest chain, which bounds the end"),
+        ("s", "simulated, or measured in the last run"),
     )),
     ("In a picture", (
         ("wheel", "zoom at the pointer (memory: steps; with shift: addresses; with ctrl: both)"),
@@ -59,6 +66,10 @@ TERMS = (
     ("bound", "The most bytes alive at one step: no plan of the same lifetimes can need less memory."),
     ("ratio", "What a plan needs, divided by the bound; a plan with ratio 1 is optimal."),
     ("pool", "A block of memory that buffers share one after the other; it is as large as the largest of them."),
+    ("poison", "Bytes that were freed or never written are made NaN while a graph runs: whoever reads them shows it."),
+    ("guard", "Before each node: are its sources' bytes still theirs? After it: has nothing else changed?"),
+    ("micro-batch", "The tokens that one graph computes at once; a long prompt is several, some in flight together."),
+    ("longest chain", "Of the timeline: back from what ends last, each time to what it had to wait for."),
     ("pipeline copy", "One of several copies of an input, so that the next batch can begin before the last is done."),
 )
 """Words of the page that a newcomer may not know."""

@@ -15,6 +15,8 @@ from ..sessions import SessionStore
 from .parts import data
 
 _NUMBER = {"type": "rightAligned", "filter": "agNumberColumnFilter", "width": 92}
+_MEASURED = {**_NUMBER, "width": 80, "hide": True}
+_VALUE = {**_MEASURED, "valueFormatter": {"function": "galloscopeNumber(params.value)"}}
 _BYTES = {**_NUMBER, "valueFormatter": {"function": "galloscopeBytes(params.value)"}}
 
 
@@ -40,6 +42,12 @@ def columns() -> list[dict[str, Any]]:
         {"field": "dies", **_NUMBER, "width": 76},
         {"field": "parent", "headerName": "in place of", "width": 144, "cellClass": "gs-mono"},
         {"field": "id", **_NUMBER, "width": 72},
+        # Of a run: shown when there is one, before the columns of the plan.
+        {"field": "took", **_MEASURED, "valueFormatter": {"function": "galloscopeSeconds(params.value)"}},
+        {"field": "low", "headerName": "min", **_VALUE},
+        {"field": "high", "headerName": "max", **_VALUE},
+        {"field": "mean", **_VALUE},
+        {"field": "wrong", "headerName": "NaN, inf", **_MEASURED, "cellClass": "gs-run-bad ag-right-aligned-cell"},
     ]  # fmt: skip
     return [{"headerName": column["field"], **column} for column in made]
 

@@ -22,6 +22,7 @@ from ..run_view import RunView
 from ..sessions import SessionStore
 from .model_why import model_section
 from .parts import data, icon, link, panel, sentence, swatch, tool, with_causes
+from .run import computed
 
 MOST_LISTED = 8
 MOST_ALIVE = 24
@@ -125,7 +126,8 @@ def _tensor(view: RunView, tensor: int, card: TensorCard) -> Component:
         title="Copy the name",
         **data(data_copy=card.name, aria_label="Copy the name"),
     )
-    rows: list[Component] = [
+    rows: list[Component] = computed(view, tensor)
+    rows += [
         part
         for heading, told in card.rows
         for part in (

@@ -11,9 +11,10 @@ from ..gguf.header import Header
 from ..graph import Graph, Problem, Request
 from ..models import build, read_hparams
 from ..models.built import Built, WeightUse
+from ..models.cparams import Ubatch
 from ..models.hparams import Hparams
 from .backends import pipeline_conditions, scheduler_parts
-from .caches import caches
+from .caches import Cache, caches
 from .choices import Chosen, choose, reserved
 from .facts import cache_facts
 from .flash import FlashDecision, resolve_flash
@@ -38,12 +39,8 @@ def take(header: Header, options: Options, modes: Sequence[GraphMode]) -> Taken:
     Raises:
         InputError: there is no builder, the file is no model of that architecture, or llama.cpp would refuse an option.
     """
-    hparams = read_hparams(header)
-    facts = cache_facts(header)
-    chosen = choose(options, facts)
-    placement = place_weights(header, chosen.options)
-    kept = caches(facts, chosen, placement.machine, placement.layers)
-    maker = _Maker(header, hparams, chosen, placement, {cache.name: cache.place for cache in kept})
+    maker = graph_maker(header, options)
+    chosen, placement = maker.chosen, maker.placement
     flash = maker.flash()
     graphs = tuple(GraphTaken(mode, maker.problem(mode, flash.on)[1]) for mode in modes)
     resolved = _resolved(chosen.options, placement, flash.on)
@@ -53,11 +50,24 @@ def take(header: Header, options: Options, modes: Sequence[GraphMode]) -> Taken:
     return Taken(
         options=resolved,
         graphs=graphs,
-        memory=memory_rows(placement, kept, facts, chosen),
+        memory=memory_rows(placement, maker.caches, cache_facts(header), chosen),
         source=SOURCE,
         notes=tuple(notes),
         weights=placement.by_name(),
     )
+
+
+def graph_maker(header: Header, options: Options) -> GraphMaker:
+    """What makes the graphs of a model under some options.
+
+    Raises:
+        InputError: there is no builder, the file is no model of that architecture, or llama.cpp would refuse an option.
+    """
+    hparams = read_hparams(header)
+    facts = cache_facts(header)
+    chosen = choose(options, facts)
+    placement = place_weights(header, chosen.options)
+    return GraphMaker(header, hparams, chosen, placement, caches(facts, chosen, placement.machine, placement.layers))
 
 
 def _resolved(options: Options, placement: Placement, flash: bool) -> Options:
@@ -73,19 +83,28 @@ def _resolved(options: Options, placement: Placement, flash: bool) -> Options:
     )
 
 
-class _Maker:
-    """Makes the problems of one model under one set of options."""
+class GraphMaker:
+    """Makes the problems of one model under one set of options.
+
+    Attributes:
+        hparams: of the model.
+        chosen: the options as llama.cpp uses them.
+        placement: of the weights.
+        caches: the KV caches and where they lie.
+    """
 
     def __init__(
-        self, header: Header, hparams: Hparams, chosen: Chosen, placement: Placement, cache_places: dict[str, Place]
+        self, header: Header, hparams: Hparams, chosen: Chosen, placement: Placement, caches: Sequence[Cache]
     ) -> None:
+        """See `graph_maker`."""
         self.header = header
         self.hparams = hparams
         self.chosen = chosen
         self.options = chosen.options
         self.placement = placement
-        self.cache_places = cache_places
-        self.parts = scheduler_parts(placement, self.options, cache_places.values())
+        self.caches = caches
+        self.cache_places = {cache.name: cache.place for cache in caches}
+        self.parts = scheduler_parts(placement, self.options, self.cache_places.values())
         self.made: dict[tuple[GraphMode, bool], tuple[Built, Problem]] = {}
         self.places = {(one.tensor.name, one.layer): one.place for one in placement.weights if one.place}
 
@@ -98,14 +117,22 @@ class _Maker:
         return resolve_flash(built, problem, self.placement)
 
     def problem(self, mode: GraphMode, flash: bool) -> tuple[Built, Problem]:
-        """One graph with everything the engine needs to know; made once."""
+        """One reserve graph with everything the engine needs to know; made once."""
         key = mode, flash
         if key not in self.made:
-            self.made[key] = self._make(mode, flash)
+            self.made[key] = self._make(mode, flash, None)
         return self.made[key]
 
-    def _make(self, mode: GraphMode, flash: bool) -> tuple[Built, Problem]:
-        built = build(self.header, self.options, mode, flash, self._where, self.hparams)
+    def run_problem(self, ubatch: Ubatch, flash: bool) -> tuple[Built, Problem]:
+        """The graph that runs a micro-batch, with everything the engine needs to know.
+
+        Raises:
+            InputError: the micro-batch does not fit the options, or there are several sequences.
+        """
+        return self._make(GraphMode.DECODE if ubatch.n_tokens == 1 else GraphMode.PREFILL, flash, ubatch)
+
+    def _make(self, mode: GraphMode, flash: bool, ubatch: Ubatch | None) -> tuple[Built, Problem]:
+        built = build(self.header, self.options, mode, flash, self._where, self.hparams, ubatch)
         leafs = self._leaf_places(built)
         parts = self.parts
         tensors = list(built.graph.tensors)

@@ -8,7 +8,7 @@ from ..llama.options import GraphMode, Options
 from . import gemma3, llama, phi3, qwen2, qwen3
 from .architecture import Architecture
 from .built import Built, Called, Where
-from .cparams import Cparams, context_params
+from .cparams import Cparams, Ubatch, context_params
 from .graph import LlmGraph
 from .hparams import Hparams, Keys, common_hparams
 from .names import unique_names
@@ -65,8 +65,9 @@ def build(
     flash: bool,
     where: Where = one_place,
     hparams: Hparams | None = None,
+    ubatch: Ubatch | None = None,
 ) -> Built:
-    """The reserve graph of a model.
+    """The reserve graph of a model, or the graph that runs a micro-batch.
 
     Args:
         header: of the model.
@@ -75,13 +76,14 @@ def build(
         flash: whether flash attention is on.
         where: what each weight is loaded into; matters for weights that are loaded more than once.
         hparams: when they have been read already.
+        ubatch: what is run; None for the reserve graph.
 
     Raises:
         InputError: no builder, the file is not a model that llama.cpp loads, or it refuses the options.
     """
     architecture = architecture_of(header)
     h = read_hparams(header) if hparams is None else hparams
-    c = context_params(h, options, mode, flash)
+    c = context_params(h, options, mode, flash, ubatch)
     weights = Weights(header, with_scales(architecture.weights(h)), where, h.n_layer)
     graph = LlmGraph(h, c, weights, architecture.rope_type)
     architecture.build(graph)

@@ -2,18 +2,36 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from ..dtypes import DType
 from ..errors import InputError
-from ..llama.choices import batch
+from ..llama.choices import Batch, batch
 from ..llama.options import FlashAttn, GraphMode, Options
 from ..ops import as_float, logarithm, quotient
 from .hparams import Hparams
 
 
+class Ubatch(NamedTuple):
+    """The micro-batch of a graph that is run, of one sequence, in place of one that is reserved.
+
+    Attributes:
+        n_tokens: tokens in it.
+        n_outputs: of those, tokens whose logits are computed; may be 0.
+        n_kv: cells of the cache that attention sees (llama_kv_cache::get_n_kv).
+        n_kv_swa: the same of the cache of window layers.
+    """
+
+    n_tokens: int
+    n_outputs: int
+    n_kv: int
+    n_kv_swa: int
+
+
 class Cparams(msgspec.Struct, frozen=True):
-    """llama_cparams and the micro-batch of one reserve graph.
+    """llama_cparams and the micro-batch of one graph.
 
     Attributes:
         n_ctx_seq: cells of context of one sequence.
@@ -34,6 +52,8 @@ class Cparams(msgspec.Struct, frozen=True):
         n_tokens: tokens in the graph, a multiple of n_seqs.
         n_seqs: sequences in the graph.
         n_outputs: tokens whose logits are computed.
+        n_kv: cells of the cache that attention sees; None for all, as at reserve.
+        n_kv_swa: the same of the cache of window layers.
     """
 
     n_ctx_seq: int
@@ -53,10 +73,14 @@ class Cparams(msgspec.Struct, frozen=True):
     n_tokens: int
     n_seqs: int
     n_outputs: int
+    n_kv: int | None = None
+    n_kv_swa: int | None = None
 
 
-def context_params(hparams: Hparams, options: Options, mode: GraphMode, flash: bool) -> Cparams:
-    """The parameters of the context and of one of its reserve graphs.
+def context_params(
+    hparams: Hparams, options: Options, mode: GraphMode, flash: bool, ubatch: Ubatch | None = None
+) -> Cparams:
+    """The parameters of the context and of one of its graphs.
 
     Args:
         hparams: of the model.
@@ -64,6 +88,7 @@ def context_params(hparams: Hparams, options: Options, mode: GraphMode, flash: b
             for: with AUTO the V cache is laid out as for flash attention on.
         mode: prefill or decode.
         flash: whether the graph uses flash attention; what AUTO was resolved to.
+        ubatch: what is run; None for the graph that is reserved.
 
     Raises:
         InputError: `n_tokens` or `n_outputs` do not fit the batch, or a cache type the heads.
@@ -73,7 +98,7 @@ def context_params(hparams: Hparams, options: Options, mode: GraphMode, flash: b
     _check_cache_type("-ctk", options.type_k, hparams.n_embd_head_k)
     _check_cache_type("-ctv", options.type_v, hparams.n_embd_head_v)
     ext_factor, attn_factor = _yarn(hparams)
-    tokens = batch(options, mode)
+    tokens = batch(options, mode) if ubatch is None else _run_batch(options, ubatch)
     return Cparams(
         n_ctx_seq=options.n_ctx if options.kv_unified else options.n_ctx // options.n_seq_max,
         n_ubatch=options.n_ubatch,
@@ -92,7 +117,20 @@ def context_params(hparams: Hparams, options: Options, mode: GraphMode, flash: b
         n_tokens=tokens.n_tokens,
         n_seqs=tokens.n_seqs,
         n_outputs=tokens.n_outputs,
+        n_kv=ubatch.n_kv if ubatch else None,
+        n_kv_swa=ubatch.n_kv_swa if ubatch else None,
     )
+
+
+def _run_batch(options: Options, ubatch: Ubatch) -> Batch:
+    if options.n_seq_max > 1:
+        raise InputError(f"-np {options.n_seq_max}: graphs are run for one sequence only, leave -np out")
+    if not 1 <= ubatch.n_tokens <= options.n_ubatch or not 0 <= ubatch.n_outputs <= ubatch.n_tokens:
+        raise InputError(
+            f"a micro-batch of {ubatch.n_tokens} tokens with {ubatch.n_outputs} outputs: it has 1 to "
+            f"{options.n_ubatch} tokens (-ub), and no more outputs than tokens"
+        )
+    return Batch(ubatch.n_tokens, 1, ubatch.n_outputs)
 
 
 def _check_cache_type(flag: str, dtype: DType, head: int) -> None:

@@ -86,7 +86,7 @@ def capture(
         name, header = name or Path(source).name, read_header(source)
     if len(header.tensors) > MOST_TENSORS:
         raise InputError(f"{name}: {len(header.tensors):,} tensors, llama.cpp is asked about {MOST_TENSORS:,} at most")
-    options = _filled(options, header)
+    options = with_context(options, header)
     check(options)
     with model_in_memory(header) as descriptor:
         question = Ask(str(library), f"/proc/self/fd/{descriptor}", options, list(modes))
@@ -97,7 +97,7 @@ def capture(
         raise InputError(f"{name}: the graph of llama.cpp cannot be rebuilt: {error}") from None
 
 
-def _filled(options: Options, header: Header) -> Options:
+def with_context(options: Options, header: Header) -> Options:
     """With the context size that the tools of llama.cpp would have by galloscope's default."""
     if options.n_ctx is not None:
         return options

@@ -1,4 +1,4 @@
-"""The child process: one question on standard input, messages on a pipe, then it ends.
+"""The child process of a capture: the answer about graphs, memory and decisions.
 
 An assert of ggml kills it, not the caller. Started by `parent.ask`.
 """
@@ -6,73 +6,35 @@ An assert of ggml kills it, not the caller. Started by `parent.ask`.
 from __future__ import annotations
 
 import ctypes
-import os
-import resource
-import signal
-import sys
-import traceback
-from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
 from ..devices.known import DEVICES, device, device_names
-from ..errors import InputError
 from ..llama.options import GraphMode
 from . import layouts as abi
 from .asking import Asking
 from .devices import Devices
 from .dump import dump
-from .library import WrongBuild, load
+from .library import load
 from .log import Log
 from .memory import memory, weights
-from .messages import Answer, Ask, Message, RawBuft, RawGraph, Refusal, Stage, encode
+from .messages import Answer, Ask, RawBuft, RawGraph
 from .model import FLASH_OFF, Model
-from .refused import Refused
+from .process import Fail, Say, bound_memory, serve
 
 MEMORY_LIMIT = 2 << 30
 """Bytes of private memory; a large model takes 100 MB."""
-PR_SET_PDEATHSIG = 1
 
 
 def main(pipe: int, parent: int) -> None:
     """Answer the question on standard input on `pipe`; end with the process `parent`."""
-    _limit(parent)
-
-    def send(message: Message) -> None:
-        data = memoryview(encode(message))
-        while data:
-            data = data[os.write(pipe, data) :]
-
-    def fail(error: Exception) -> None:
-        """An exception in a callback: llama.cpp is in the middle of something and cannot be told."""
-        traceback.print_exception(error)
-        send(Refusal(f"a device profile failed with {type(error).__name__}: {error}"))
-        os._exit(1)
-
-    try:
-        ask = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Ask)
-        send(_answer(ask, lambda text: send(Stage(text)), fail))
-    except (Refused, WrongBuild, InputError) as error:
-        send(Refusal(str(error)))
-    except MemoryError:
-        send(Refusal(f"the capture needs more than {MEMORY_LIMIT >> 30} GiB of memory"))
-    sys.stderr.flush()
-    os._exit(0)  # llama.cpp's own cleaning up would take time and may assert
+    serve(pipe, parent, _answer)
 
 
-def _limit(parent: int) -> None:
-    """No core file, bounded memory, and an end when the caller ends."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    limit = MEMORY_LIMIT if hard == resource.RLIM_INFINITY else min(MEMORY_LIMIT, hard)
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, hard))
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        os._exit(1)
-
-
-def _answer(ask: Ask, say: Callable[[str], None], fail: Callable[[Exception], None]) -> Answer:
+def _answer(question: bytes, say: Say, fail: Fail) -> Answer:
+    bound_memory(MEMORY_LIMIT)
+    ask = msgspec.msgpack.decode(question, type=Ask)
     library = load(Path(ask.library))
     log, asking = Log(library), Asking(library, fail)
     named = [device(spec) for spec in ask.options.devices]

@@ -8,7 +8,9 @@ from __future__ import annotations
 import ctypes as C
 import platform
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from ..dtypes import DTYPES
 from ..op import Op
@@ -70,9 +72,7 @@ def load(path: Path) -> C.CDLL:
     """
     try:
         library = C.CDLL(str(path))
-        for name, (result, *arguments) in abi.PROTOTYPES.items():
-            function = getattr(library, name)
-            function.restype, function.argtypes = result, arguments
+        declare(library, abi.PROTOTYPES)
     except (OSError, AttributeError) as error:
         raise WrongBuild(f"the real llama.cpp cannot be loaded: {error}") from None
     wrong = differences(library)
@@ -80,6 +80,17 @@ def load(path: Path) -> C.CDLL:
         raise WrongBuild(f"{WHEEL} {abi.WHEEL_VERSION} is not laid out as {abi.BUILD} is: {wrong[0]}")
     library.llama_backend_init()
     return library
+
+
+def declare(library: C.CDLL, prototypes: Mapping[str, tuple[Any, ...]]) -> None:
+    """Set result and arguments of functions.
+
+    Raises:
+        AttributeError: the library does not have one.
+    """
+    for name, (result, *arguments) in prototypes.items():
+        function = getattr(library, name)
+        function.restype, function.argtypes = result, arguments
 
 
 def differences(library: C.CDLL) -> list[str]:

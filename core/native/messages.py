@@ -179,7 +179,7 @@ class Refusal(msgspec.Struct, tag=True):
 Message = Union[Answer, Stage, Refusal]  # noqa: UP007 (msgspec evaluates it, on Python 3.10 too)
 
 
-def encode(message: Ask | Message) -> bytes:
+def encode(message: msgspec.Struct) -> bytes:
     """The message behind its length."""
     data = msgspec.msgpack.encode(message)
     return LENGTH.pack(len(data)) + data

@@ -69,17 +69,8 @@ class Model:
         Raises:
             Refused: with llama.cpp's reason.
         """
-        library, options = self.library, self.options
-        params = library.llama_context_default_params()
-        params.n_ctx = options.n_ctx or 0
-        params.n_batch, params.n_ubatch, params.n_seq_max = options.n_batch, options.n_ubatch, options.n_seq_max
-        if options.n_outputs is not None:
-            params.n_outputs_max = max(options.n_outputs, options.n_seq_max)
-        params.flash_attn_type = FLASH[options.flash_attn]
-        params.type_k, params.type_v = options.type_k.id, options.type_v.id
-        params.offload_kqv, params.op_offload = options.offload_kqv, options.op_offload
-        params.swa_full, params.kv_unified = options.swa_full, options.kv_unified
-        params.n_threads = params.n_threads_batch = 1
+        library = self.library
+        params = context_params(library, self.options)
         self.context = library.llama_init_from_model(self.model, params)
         if not self.context:
             raise Refused(self.log.reason("llama.cpp cannot make a context"))
@@ -168,3 +159,18 @@ class Model:
             C.addressof(sizes),
         )
         return abi.Graph.from_address(graph), hook.pins
+
+
+def context_params(library: C.CDLL, options: Options) -> Any:
+    """The `llama_context_params` of these options, for one thread."""
+    params = library.llama_context_default_params()
+    params.n_ctx = options.n_ctx or 0
+    params.n_batch, params.n_ubatch, params.n_seq_max = options.n_batch, options.n_ubatch, options.n_seq_max
+    if options.n_outputs is not None:
+        params.n_outputs_max = max(options.n_outputs, options.n_seq_max)
+    params.flash_attn_type = FLASH[options.flash_attn]
+    params.type_k, params.type_v = options.type_k.id, options.type_v.id
+    params.offload_kqv, params.op_offload = options.offload_kqv, options.op_offload
+    params.swa_full, params.kv_unified = options.swa_full, options.kv_unified
+    params.n_threads = params.n_threads_batch = 1
+    return params

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -32,16 +33,20 @@ _QUIET = ("GGML_", "LLAMA_")
 """Variables with these beginnings change what llama.cpp does, and would do so for one user only."""
 
 
+Progress = Callable[[str], None] | None
+Cancelled = Callable[[], bool] | None
+
+
 def ask(
     question: Ask,
     model: int,
     name: str,
     *,
-    progress: Callable[[str], None] | None,
-    cancelled: Callable[[], bool] | None,
+    progress: Progress,
+    cancelled: Cancelled,
     time_limit: float,
 ) -> Answer:
-    """The answer of a fresh child process to a question.
+    """The answer of a fresh child process to a question about graphs.
 
     Args:
         question: its `model` names the file descriptor.
@@ -54,30 +59,68 @@ def ask(
     Raises:
         InputError: llama.cpp refuses, asserts or crashes, the time is over, or the work was cancelled.
     """
+    call = Call("child", Message, (model,), progress, cancelled, time_limit)
+    answer = converse(call, question, question.model, name)
+    assert isinstance(answer, Answer)
+    return answer
+
+
+class Call(NamedTuple):
+    """How a child is started and listened to.
+
+    Attributes:
+        module: of this package, with the `main` to call.
+        messages: the union of what it sends.
+        inherited: descriptors that it gets.
+        progress: told what is being done.
+        cancelled: asked now and then.
+        time_limit: seconds until it is killed.
+    """
+
+    module: str
+    messages: Any
+    inherited: tuple[int, ...]
+    progress: Progress
+    cancelled: Cancelled
+    time_limit: float
+
+
+def converse(call: Call, question: msgspec.Struct, path: str, name: str) -> msgspec.Struct:
+    """The last message of a fresh child process, which is no refusal.
+
+    Args:
+        call: how to start it.
+        question: what it reads.
+        path: of the model as the child sees it; in messages `name` stands for it.
+        name: what to call the model in messages.
+
+    Raises:
+        InputError: as `ask`.
+    """
     read, write = os.pipe()
     with tempfile.TemporaryFile() as errors:
         try:
-            child = _start(write, model, errors.fileno())
+            child = _start(call, write, errors.fileno())
         finally:
             os.close(write)
         try:
-            answer = _listen(child, read, encode(question)[LENGTH.size :], progress, cancelled, time_limit)
+            answer = _listen(call, child, read, encode(question)[LENGTH.size :])
         finally:
             child.kill()
             child.wait()
             os.close(read)
-        if isinstance(answer, Answer):
-            return answer
         if isinstance(answer, Refusal):
-            raise InputError(f"{name}: {answer.text.replace(question.model, name)}")
-        raise InputError(f"{name}: {_crash(child.returncode, errors.fileno())}")
+            raise InputError(f"{name}: {answer.text.replace(path, name)}")
+        if answer is None:
+            raise InputError(f"{name}: {_crash(child.returncode, errors.fileno())}")
+        return answer
 
 
-def _start(write: int, model: int, errors: int) -> subprocess.Popen[bytes]:
+def _start(call: Call, write: int, errors: int) -> subprocess.Popen[bytes]:
     """The child with this process's import path, no variables of ggml, and the root as its folder."""
-    package = __package__
     path = [os.path.abspath(folder) for folder in sys.path]  # the child is not where this process is
-    code = f"import sys; sys.path[:] = {path!r}; from {package}.child import main; main({write}, {os.getpid()})"
+    module = f"{__package__}.{call.module}"
+    code = f"import sys; sys.path[:] = {path!r}; from {module} import main; main({write}, {os.getpid()})"
     environment = {key: value for key, value in os.environ.items() if not key.startswith(_QUIET)}
     environment |= {"GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1"}  # an assert would attach gdb
     return subprocess.Popen(
@@ -85,20 +128,13 @@ def _start(write: int, model: int, errors: int) -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=errors,
         stderr=errors,
-        pass_fds=(write, model),
+        pass_fds=(write, *call.inherited),
         env=environment,
         cwd="/",
     )
 
 
-def _listen(
-    child: subprocess.Popen[bytes],
-    read: int,
-    question: bytes,
-    progress: Callable[[str], None] | None,
-    cancelled: Callable[[], bool] | None,
-    time_limit: float,
-) -> Message | None:
+def _listen(call: Call, child: subprocess.Popen[bytes], read: int, question: bytes) -> msgspec.Struct | None:
     """The last message of the child, None when it ended without one."""
     assert child.stdin is not None
     try:
@@ -106,13 +142,13 @@ def _listen(
         child.stdin.close()
     except BrokenPipeError:
         return None
-    end = time.monotonic() + time_limit
+    end = time.monotonic() + call.time_limit
 
     def look() -> None:
-        if cancelled is not None and cancelled():
+        if call.cancelled is not None and call.cancelled():
             raise InputError("cancelled")
         if time.monotonic() > end:
-            raise InputError(f"llama.cpp did not answer within {time_limit:g} seconds; it was stopped")
+            raise InputError(f"llama.cpp did not answer within {call.time_limit:g} seconds; it was stopped")
 
     data = bytearray()
     with selectors.DefaultSelector() as selector:
@@ -125,15 +161,15 @@ def _listen(
             if not piece:
                 return None
             data += piece
-            for message in _messages(data):
+            for message in _messages(data, call.messages):
                 if not isinstance(message, Stage):
                     return message
-                if progress is not None:
-                    progress(message.text)
+                if call.progress is not None:
+                    call.progress(message.text)
                 look()  # several stages can arrive at once
 
 
-def _messages(data: bytearray) -> list[Message]:
+def _messages(data: bytearray, kinds: Any) -> list[msgspec.Struct]:
     """The whole messages at the beginning of `data`, which are cut off it."""
     found = []
     while len(data) >= LENGTH.size:
@@ -142,7 +178,7 @@ def _messages(data: bytearray) -> list[Message]:
             raise InputError(f"llama.cpp's answer has {length:,} bytes, more than {MAX_MESSAGE:,} are not read")
         if len(data) < LENGTH.size + length:
             break
-        found.append(msgspec.msgpack.decode(data[LENGTH.size : LENGTH.size + length], type=Message))
+        found.append(msgspec.msgpack.decode(data[LENGTH.size : LENGTH.size + length], type=kinds))
         del data[: LENGTH.size + length]
     return found
 

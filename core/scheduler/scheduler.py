@@ -58,7 +58,8 @@ class Scheduler:
         placed = self.gallocr.place(columns, graph.nodes, graph.leafs, record)
         if self.config.compute or self.config.direct:
             record(Begin(Stage.COMPUTE))
-            ComputeLoop(splitter, placed, self.gallocr.buft_ids, self.config.copy_callback).run()
+            board = splitter.board({t: self.gallocr.buft_ids[slot[0]] for t, slot in placed.items()})
+            ComputeLoop(board, self.config.copy_callback, record).run()
 
     def _split(self, columns: Columns, record: Record) -> tuple[Splitter, AllocGraph]:
         backends = Backends(self.backends, self.bufts, columns, record)

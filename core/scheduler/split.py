@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ..columns import copy_of, dependency_on
@@ -23,6 +24,7 @@ from ..events import (
 from ..op import VIEW_OPS
 from ..tensor import MAX_SRC, Flag
 from .assign import Assignment
+from .board import Board
 
 
 @dataclass(slots=True)
@@ -59,6 +61,24 @@ class Splitter:
         if self.n_copies > 1:
             self._copy_leafs()
         return self._alloc_graph()
+
+    def board(self, homes: Mapping[int, int]) -> Board:
+        """What the compute loop reads; `homes`: buffer type index of each placed tensor."""
+        columns = self.columns
+        return Board(
+            tensors=columns.tensors,
+            nodes=columns.nodes,
+            src=columns.src,
+            flags=columns.flags,
+            backend_ids=self.assignment.ids,
+            backends=self.backends.backends,
+            bufts=self.backends.bufts,
+            splits=self.splits,
+            copies=self.copies,
+            n_copies=self.n_copies,
+            cur_copy=self.cur_copy,
+            homes=homes,
+        )
 
     def _split(self) -> None:
         columns, ids, op = self.columns, self.assignment.ids, self.columns.op

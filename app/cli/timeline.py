@@ -1,0 +1,185 @@
+"""When would each device compute, copy and wait? Simulated: device clocks with assumed rates, nothing is run.
+
+Prints the answer, then devices, links and the longest spans. `report -o trace.perfetto.json` writes the whole of it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+import msgspec
+
+from ...core.replay import replay
+from ...core.state import State
+from ...core.text import bytes_text
+from ...core.timeline.answers import idle_text, percent, reason_text, time_text, timeline_answers
+from ...core.timeline.cost import Cost
+from ...core.timeline.lanes import Kind, Timeline
+from ...core.timeline.simulate import simulate
+from ...core.timeline.totals import Totals, totals_of
+from ...core.timeline.words import lane_title, span_title
+from .inputs import add_file, load_all, pick_run
+from .table import table
+from .timeline_options import add_timeline_options, batches_of, timeline_with
+
+MOST_ROWS = 12
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Options of `galloscope timeline`."""
+    add_file(parser)
+    add_timeline_options(parser)
+    parser.add_argument("--json", action="store_true", help="all spans and sums as one JSON object on a line")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print the timeline, of a GGUF one for each graph that --mode asks for."""
+    batches_of(args)
+    for number, one in enumerate(load_all(args.file, args)):
+        found = pick_run(one.session, args.run)
+        state = replay(found)
+        timeline, cost = timeline_with(args, found, state)
+        totals = totals_of(timeline)
+        if args.json:
+            numbers = timeline_json(timeline, totals, cost)
+            line = {"mode": one.mode, **numbers} if one.mode else numbers
+            sys.stdout.buffer.write(msgspec.json.encode(line) + b"\n")
+            continue
+        if one.mode:
+            print(("\n" if number else "") + one.mode + "\n")
+        alone = simulate(found, state, cost).total if timeline.batches > 1 else 0
+        _print(timeline, totals, state, cost, alone)
+    return 0
+
+
+def _print(timeline: Timeline, totals: Totals, state: State, cost: Cost, alone: int) -> None:
+    for sentence in timeline_answers(timeline, totals, alone):
+        print(sentence.text)
+    print(about(timeline, cost))
+    print("\n" + _devices(timeline, totals))
+    if totals.links:
+        print("\n" + _links(timeline, totals))
+    print("\n" + _waits(timeline, totals))
+    print("\n" + _longest(timeline, state))
+
+
+def about(timeline: Timeline, cost: Cost) -> str:
+    """What these times are, in one line."""
+    rates = f"assumed rates, {len(cost.changed)} of them changed" if cost.changed else "assumed rates"
+    as_if = "; this graph was only reserved: as if it were computed" if timeline.as_if else ""
+    copies = f"; {timeline.n_copies} pipeline copies" if timeline.n_copies > 1 else ""
+    return f"Simulated: device clocks with {rates}{copies}{as_if}."
+
+
+def _devices(timeline: Timeline, totals: Totals) -> str:
+    rows = [
+        (
+            name,
+            time_text(use.compute),
+            percent(use.compute, timeline.total),
+            time_text(use.copy),
+            idle_text(timeline, use.idle),
+        )
+        for name, use in zip(timeline.names, totals.devices, strict=True)
+    ]
+    return table(("device", "computes", "busy", "copies", "idle"), rows, right=(1, 2, 3))
+
+
+def _links(timeline: Timeline, totals: Totals) -> str:
+    rows = [
+        (
+            f"{timeline.name(start)} to {timeline.name(end)}",
+            str(one.copies),
+            bytes_text(one.nbytes),
+            time_text(one.ns),
+            f"{bytes_text(one.nbytes * 10**9 // one.ns)}/s" if one.ns else "-",
+        )
+        for (start, end), one in totals.links.items()
+    ]
+    return table(("link", "copies", "bytes", "time", "speed"), rows, right=(1, 2, 3, 4))
+
+
+def _waits(timeline: Timeline, totals: Totals) -> str:
+    rows = [
+        (reason_text(timeline, reason), time_text(ns), percent(ns, timeline.total))
+        for reason, ns in sorted(totals.host_waits.items(), key=lambda item: -item[1])
+    ]
+    if not rows:
+        return "the host never waits"
+    return table(("the host waits for", "time", "of all"), rows, right=(1, 2))
+
+
+def _longest(timeline: Timeline, state: State) -> str:
+    told = [i for i, span in enumerate(timeline.spans) if span.kind is not Kind.HELD]  # those end with another span
+    order = sorted(told, key=lambda i: (timeline.spans[i].start - timeline.spans[i].end, i))
+    rows = []
+    for number in order[:MOST_ROWS]:
+        span = timeline.spans[number]
+        tick = str(span.tick) if span.tick >= 0 else "-"
+        title = span_title(timeline, state, span)
+        nbytes = bytes_text(span.nbytes) if span.kind in (Kind.COMPUTE, Kind.COPY) else "-"
+        lane = lane_title(timeline, timeline.lanes[span.lane])
+        rows.append(
+            (time_text(span.end - span.start), time_text(span.start), lane, str(span.batch), title, nbytes, tick)
+        )
+    more = len(told) - len(rows)
+    head = ("longest", "from", "lane", "batch", "what", "bytes", "tick")
+    text = table(head, rows, right=(0, 1, 3, 5, 6))
+    return text + (f"\n  and {more:,} shorter ones; --json lists all" if more > 0 else "")
+
+
+def timeline_json(timeline: Timeline, totals: Totals, cost: Cost) -> dict[str, Any]:
+    """Every span and sum; times in nanoseconds, `host` for the host, rates per second and latencies in seconds."""
+    return {
+        "simulated": True,
+        "as_if": timeline.as_if,
+        "batches": timeline.batches,
+        "n_copies": timeline.n_copies,
+        "total_ns": timeline.total,
+        "lanes": [lane_title(timeline, lane) for lane in timeline.lanes],
+        "spans": [
+            {
+                **msgspec.structs.asdict(span),
+                "kind": span.kind.value,
+                "backend": timeline.name(span.backend),
+                "other": timeline.name(span.other),
+            }
+            for span in timeline.spans
+        ],
+        "nodes": {
+            "tensor": timeline.nodes.tensor,
+            "offset_ns": timeline.nodes.offset,
+            "ns": timeline.nodes.ns,
+            "flops": timeline.nodes.flops,
+            "bytes": timeline.nodes.nbytes,
+        },
+        "devices": [
+            {
+                "name": name,
+                "compute_ns": use.compute,
+                "copy_ns": use.copy,
+                "idle_ns": {reason_text(timeline, reason): ns for reason, ns in use.idle.items()},
+            }
+            for name, use in zip(timeline.names, totals.devices, strict=True)
+        ],
+        "links": [
+            {
+                "from": timeline.name(start),
+                "to": timeline.name(end),
+                "copies": one.copies,
+                "bytes": one.nbytes,
+                "ns": one.ns,
+            }
+            for (start, end), one in totals.links.items()
+        ],
+        "host_waits_ns": {reason_text(timeline, reason): ns for reason, ns in totals.host_waits.items()},
+        "path": totals.path,
+        "cost": {
+            "devices": {name: msgspec.structs.asdict(one) for name, one in zip(cost.names, cost.devices, strict=True)},
+            "links": {cost.link_name(pair): msgspec.structs.asdict(link) for pair, link in cost.links.items()},
+            "call": cost.call,
+            "changed": sorted([place, key] for place, key in cost.changed),
+        },
+    }

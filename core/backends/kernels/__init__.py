@@ -1,0 +1,1 @@
+"""The math of each op: contiguous arrays in, a contiguous array out. `known.py` lists them."""

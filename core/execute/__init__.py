@@ -1,0 +1,1 @@
+"""Running a planned graph: its memory, its loop, its checks, and what was measured on the way."""
