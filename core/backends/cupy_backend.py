@@ -11,6 +11,22 @@ from .backend import Memory
 INSTALL = "pip install 'galloscope[cupy]'"
 
 
+class Module:
+    """cupy, with the one function that it spells in another way than the array standard."""
+
+    def __init__(self, cupy: Any) -> None:
+        """Everything else is looked up in the module."""
+        self._cupy = cupy
+
+    def __getattr__(self, name: str) -> Any:
+        """What cupy has."""
+        return getattr(self._cupy, name)
+
+    def argsort(self, x: Any, *, axis: int = -1, stable: bool = True) -> Any:
+        """cupy's sorts are always stable, and know no argument for it."""
+        return self._cupy.argsort(x, axis=axis)
+
+
 class CupyBackend(ArrayBackend):
     """CuPy's arrays. Quantised types are converted on the host, weights once."""
 
@@ -27,7 +43,7 @@ class CupyBackend(ArrayBackend):
             raise InputError(why)
         import cupy
 
-        super().__init__(cupy, exact=exact)
+        super().__init__(Module(cupy), exact=exact)
 
     def to_host(self, array: Any) -> Any:
         """A copy in numpy's memory."""
