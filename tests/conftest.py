@@ -1,6 +1,10 @@
 """What every test shares: the hypothesis profiles and the Chromium of the browser tests."""
 
 import os
+
+# Before numpy is loaded: threads of its BLAS that wait for each other make a busy machine ten times slower.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 from functools import cache
 from typing import Any
 

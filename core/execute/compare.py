@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +11,7 @@ import numpy.typing as npt
 
 from ..backends.backend import Backend
 from ..log import Run
+from ..op import VIEW_OPS
 from ..replay import replay_all
 from ..state import State
 from .arena import external_key
@@ -80,25 +82,29 @@ class Comparison:
             InputError: it cannot be computed.
             Conflict: with `guard`, a tensor's bytes are not its own.
         """
-        expected: dict[int, npt.NDArray[np.uint8]] = {}
+        kept: dict[int, npt.NDArray[np.uint8]] = {}
+        again = _written_again(state)
+        left: dict[int, None] = {}
 
         def remember(node: int) -> None:
-            expected[node] = self.naive.elements(node)
+            left[node] = None
+            if _owner(state, node) in again:
+                kept[node] = self.naive.elements(node)
 
         self.naive.run(run, state, feed, remember)
         differences: list[Difference] = []
 
         def look(node: int) -> None:
-            one, other = expected.pop(node), self.executor.elements(node)
-            wrong = np.flatnonzero(one != other)
+            expected = kept.pop(node) if node in kept else self.naive.elements(node)
+            del left[node]
+            wrong = np.flatnonzero(expected != self.executor.elements(node))
             if wrong.size:
                 differences.append(Difference(node, int(wrong[0]), int(wrong.size)))
             seen(node)
 
         execution = self.executor.run(run, state, feed, Hooks(node=look), layout)
-        count = len(execution.nodes)
-        differences += [Difference(node, 0, bytes_.size) for node, bytes_ in expected.items()]
-        return Compared(execution, differences, count, self._caches(state))
+        differences += [Difference(node, 0, state.tensors[node].nbytes) for node in left]
+        return Compared(execution, differences, len(execution.nodes), self._caches(state))
 
     def _caches(self, state: State) -> list[str]:
         """Pre-allocated tensors that are no weights, and differ."""
@@ -106,6 +112,17 @@ class Comparison:
         used = self.executor.arena.externals
         caches = [(t, one) for t, one in graph if one.buft >= 0 and not one.is_weight and external_key(one) in used]
         return [one.name for t, one in caches if not np.array_equal(self.executor.elements(t), self.naive.elements(t))]
+
+
+def _owner(state: State, tensor: int) -> int:
+    base = state.tensors[tensor].view_src
+    return base if base >= 0 else tensor
+
+
+def _written_again(state: State) -> set[int]:
+    """Tensors whose bytes more than one node writes: at the end they no longer hold what the first one wrote."""
+    writers = Counter(_owner(state, node) for node in state.nodes if state.tensors[node].op not in VIEW_OPS)
+    return {owner for owner, count in writers.items() if count > 1}
 
 
 def compare(
