@@ -34,6 +34,7 @@ class Arena:
         self.backend = backend
         self.chunks: dict[tuple[int, int], Memory] = {}
         self.externals: dict[External, Memory] = {}
+        self.shared: set[External] = set()
 
     def enter(self, layout: Layout, fill: int | None) -> bool:
         """Make the chunks large enough; they never shrink.
@@ -66,22 +67,29 @@ class Arena:
                 memory[:] = fill
         return changed
 
-    def external(self, tensor: Tensor, feed: Feed) -> Memory:
+    def external(self, tensor: Tensor, feed: Feed, *, written: bool) -> Memory:
         """The memory of a weight or cache; zeros where the feed knows nothing.
+
+        Args:
+            tensor: the weight or cache.
+            feed: asked for its bytes, once.
+            written: some node writes to it, so a weight too needs bytes of its own.
 
         Raises:
             InputError: the feed's bytes are not as many as the tensor's.
         """
         key = external_key(tensor)
         found = self.externals.get(key)
-        if found is None:
-            if tensor.is_weight:
+        if found is None or (written and key in self.shared):
+            if tensor.is_weight and not written:
                 found = self.backend.weight(tensor, lambda: checked(tensor, feed.external(tensor)))
+                self.shared.add(key)
             else:
                 found = self.backend.buffer(tensor.nbytes)
                 data = checked(tensor, feed.external(tensor))
                 if data is not None:
                     self.backend.write(found, 0, data)
+                self.shared.discard(key)
             self.externals[key] = found
         return found
 
@@ -106,7 +114,8 @@ class Addresses:
         base = tensors[owner]
         if base.buft >= 0:
             _inside(one, start, base.nbytes)
-            return Span(self.arena.external(base, self.feed), start, base.is_weight and owner not in self.written)
+            written = owner in self.written
+            return Span(self.arena.external(base, self.feed, written=written), start, base.is_weight and not written)
         place = self.layout.at.get(owner)
         if place is None:
             raise InputError(

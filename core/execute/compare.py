@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 
 from ..backends.backend import Backend
+from ..errors import InputError
 from ..log import Run
-from ..op import VIEW_OPS
 from ..replay import replay_all
 from ..state import State
 from .arena import external_key
@@ -82,28 +80,21 @@ class Comparison:
             InputError: it cannot be computed.
             Conflict: with `guard`, a tensor's bytes are not its own.
         """
-        kept: dict[int, npt.NDArray[np.uint8]] = {}
-        again = _written_again(state)
-        left: dict[int, None] = {}
-
-        def remember(node: int) -> None:
-            left[node] = None
-            if _owner(state, node) in again:
-                kept[node] = self.naive.elements(node)
-
-        self.naive.run(run, state, feed, remember)
         differences: list[Difference] = []
+        steps = self.naive.steps(run, state, feed)
 
         def look(node: int) -> None:
-            expected = kept.pop(node) if node in kept else self.naive.elements(node)
-            del left[node]
-            wrong = np.flatnonzero(expected != self.executor.elements(node))
+            """The naive side takes its step too: in lockstep neither has to keep what only the other still needs."""
+            reached = next(steps, (-1,))[0]
+            if reached != node:
+                raise InputError(f"node {state.names[node]!r} runs out of the order of the graph")
+            wrong = np.flatnonzero(self.naive.elements(node) != self.executor.elements(node))
             if wrong.size:
                 differences.append(Difference(node, int(wrong[0]), int(wrong.size)))
             seen(node)
 
         execution = self.executor.run(run, state, feed, Hooks(node=look), layout)
-        differences += [Difference(node, 0, state.tensors[node].nbytes) for node in left]
+        differences += [Difference(node, 0, state.tensors[node].nbytes) for node, _, _ in steps]
         return Compared(execution, differences, len(execution.nodes), self._caches(state))
 
     def _caches(self, state: State) -> list[str]:
@@ -112,17 +103,6 @@ class Comparison:
         used = self.executor.arena.externals
         caches = [(t, one) for t, one in graph if one.buft >= 0 and not one.is_weight and external_key(one) in used]
         return [one.name for t, one in caches if not np.array_equal(self.executor.elements(t), self.naive.elements(t))]
-
-
-def _owner(state: State, tensor: int) -> int:
-    base = state.tensors[tensor].view_src
-    return base if base >= 0 else tensor
-
-
-def _written_again(state: State) -> set[int]:
-    """Tensors whose bytes more than one node writes: at the end they no longer hold what the first one wrote."""
-    writers = Counter(_owner(state, node) for node in state.nodes if state.tensors[node].op not in VIEW_OPS)
-    return {owner for owner, count in writers.items() if count > 1}
 
 
 def compare(

@@ -2,10 +2,10 @@
 
 from typing import Any
 
+import msgspec
 import numpy as np
 import pytest
 
-from galloscope.app.samples import find_sample
 from galloscope.core.backends.backend import make_backend
 from galloscope.core.compute_events import AsyncTransfer, Transfer
 from galloscope.core.errors import InputError
@@ -19,6 +19,7 @@ from galloscope.core.execute.hooks import Hooks
 from galloscope.core.execute.layout import layout_of
 from galloscope.core.execute.runnable import runnable
 from galloscope.core.files.graph_json import parse_graph, read_graph
+from galloscope.core.graph import Request
 from galloscope.core.llama.options import GraphMode
 from galloscope.core.log import Run
 from galloscope.core.op import Op
@@ -181,8 +182,9 @@ def test_running_twice_gives_the_same() -> None:
 
 
 def test_a_reservation_cannot_run() -> None:
-    sample = find_sample("llama-prefill-fa1-reserve")
-    state = replay(trace(read_graph(sample.path)).runs[0])
+    problem = problem_of("llama", 1, 1)
+    only = msgspec.structs.replace(problem, requests=(Request(problem.requests[0].graph, reserve=True),))
+    state = replay(trace(only).runs[0])
     with pytest.raises(InputError, match="only reserves"):
         layout_of(state)
 
@@ -205,3 +207,13 @@ def test_no_kernel_is_one_sentence() -> None:
     with pytest.raises(InputError, match="--backend digest needs none"):
         Executor(make_backend("numpy")).run(runs[0], replay(runs[0]), Zeros())
     assert compare(runs, Zeros(), lambda: make_backend("digest"))[0].equal
+
+
+def test_a_reservation_is_followed_by_its_run() -> None:
+    problem = problem_of("llama", 1, 1)
+    only = msgspec.structs.replace(problem, requests=(Request(problem.requests[0].graph, reserve=True),))
+    both = runnable(only, batches=2)
+    assert [request.reserve for request in both.requests] == [True, None, None]
+    found = compare(trace(both).runs, RandomFeed(both.requests[-1].graph, 1), lambda: make_backend("numpy"))
+    assert len(found) == 2
+    assert all(one.equal for one in found)
