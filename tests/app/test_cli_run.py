@@ -182,7 +182,7 @@ def test_a_model_runs_with_its_own_weights(capsys: pytest.CaptureFixture[str], m
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (("--backend", "abacus"), "no backend is named 'abacus', there are numpy, cupy, digest"),
+        (("--backend", "abacus"), "no backend is named 'abacus', there are numpy, "),
         (("--input", "x"), "--input x: give it as NAME=FILE.npy"),
         (("--input", "xx=a.npy"), "the graph has no input 'xx'"),
         (("--input", "x=none.npy"), "none.npy: cannot be read (No such file or directory)"),
@@ -190,7 +190,10 @@ def test_a_model_runs_with_its_own_weights(capsys: pytest.CaptureFixture[str], m
         (("--weights", "a.gguf", "--random-weights", "1"), "--weights and --random-weights: choose one"),
         (("--weights", str(LESSON)), "it is not a GGUF file"),
         (("--top", "-1"), "--top -1: not a whole number from 0"),
-        (("--batches", "0"), "--batches 0: not a whole number from 1"),
+        (("--batches", "0"), "--batches 0: not a whole number from 1 to 64"),
+        (("--batches", "65"), "--batches 65: not a whole number from 1 to 64"),
+        (("--run", "x"), "argument --run: invalid int value: 'x'; galloscope run -h lists what there is"),
+        (("--compare", "llama.cpp"), "argument --compare: invalid choice: 'llama.cpp'"),
         (("--run", "7"), "--run 7: the file has one run, 0"),
         (("--planner", "best_of_all"), "no planner"),
         (("-o", "out.txt"), "out.txt: end the name in .npz"),
@@ -207,6 +210,13 @@ def test_graphs_that_cannot_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, "the graph cannot run: real ggml stops in run 0" in err) == (2, True)
     code, _, err = run(capsys, STALE)
     assert (code, err.startswith("galloscope: node 'result' (MUL_MAT): the result is ")) == (2, True)
+
+
+def test_a_graph_without_work(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    path = tmp_path / "leaf.graph.json"
+    path.write_text('{"tensors": [{"name": "x", "ne": [4], "flags": ["input"]}], "outputs": ["x"]}')
+    code, out, _ = run(capsys, path, "--guard", "--poison", "--compare", "naive")
+    assert (code, out.splitlines()[0]) == (0, "Nothing was computed: no node of this graph has work to do.")
 
 
 def test_a_header_without_weights(capsys: pytest.CaptureFixture[str]) -> None:

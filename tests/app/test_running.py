@@ -10,8 +10,10 @@ import pytest
 from flask.testing import FlaskClient
 
 from galloscope.app import executing, running
+from galloscope.app.executing import Filling, How
 from galloscope.app.figures.columns import values
 from galloscope.app.figures.run_result import Executed
+from galloscope.app.figures.run_words import seconds_text
 from galloscope.app.running import aligned, wish_of
 from galloscope.app.security import HEADER
 from galloscope.app.server import create_app
@@ -111,8 +113,11 @@ def test_too_much_work_is_refused(client: FlaskClient, monkeypatch: pytest.Monke
     assert "TFLOP" in told["refused"]
     assert told["digest"]
     assert ask(client, base, backend="digest") == {"job": ""}
-    monkeypatch.setattr(running, "MOST_GUARDED", 1000)
-    assert "The guard looks at" in ask(client, base, backend="digest", guard=True)["refused"]
+    monkeypatch.setattr(running, "MOST_BYTES", client.get(f"{base}/board.json").get_json()["compute"])
+    assert ask(client, base, backend="digest") == {"job": ""}
+    told = ask(client, base, backend="digest", guard=True)
+    assert "with the guard takes" in told["refused"]
+    assert not told["digest"]
 
 
 def test_what_cannot_be_computed_is_told(client: FlaskClient) -> None:
@@ -121,7 +126,10 @@ def test_what_cannot_be_computed_is_told(client: FlaskClient) -> None:
     assert "node 'in_the_tail' (NORM)" in told["refused"]
     assert (told["digest"], told["failed"]) == (True, True)
     assert ask(client, base, backend="digest") == {"job": ""}
-    assert list(result(client, base)["colors"]) == ["time"]
+    found = result(client, base)
+    assert found["colors"] == {}  # the time of a fingerprint says nothing about the op
+    assert [one["topic"] for one in found["answers"]] == ["time"]
+    assert "followed by the fingerprints" in found["answers"][0]["text"]
     board = client.get(f"{opened(client, 'lesson-no-device')}/board.json").get_json()
     assert board["why"] == "Real ggml stops at this graph, so there is nothing to run."
 
@@ -166,6 +174,41 @@ def test_other_pages_cannot_start_anything(client: FlaskClient) -> None:
     for where in (f"{base}/run", f"{base}/clear", "/runs/cancel/x"):
         assert client.post(where, json={}).status_code == 403
     assert client.get("/runs/gone/0/result.json").status_code == 404
+
+
+def test_whatever_is_refused_is_a_sentence_in_json(client: FlaskClient) -> None:
+    base = opened(client, "lesson-in-place")
+    timeline = base.replace("/runs/", "/timeline/") + ".json"
+    for code, told in [
+        (403, client.post(f"{base}/run", json={})),
+        (405, client.put(f"{base}/run", json={}, headers=POST)),
+        (405, client.post(timeline, headers=POST)),
+        (413, client.post(f"{base}/run", data=b" " * 100_000, headers=POST)),
+    ]:
+        assert told.status_code == code
+        assert told.get_json()["error"]
+    for query in ("source=other", "batches=٣", "batches=0", "cost=0.matrix:nan"):
+        assert client.get(f"{timeline}?{query}").get_json()["error"]
+
+
+def test_progress_is_told_before_each_node(store: SessionStore) -> None:
+    view = store.open_source(f"sample:{TWO_GPUS}").runs[0]
+    seen: list[tuple[int, int]] = []
+    ready = executing.prepare(view.run.problem, 0)
+    executing.execute(ready, Filling(), How("digest"), progress=lambda at, of: seen.append((at, of)))
+    assert [at for at, _ in seen] == list(range(1, len(seen) + 1))
+    assert seen[-1] == (len(seen), len(seen))
+
+
+def test_the_answer_is_the_time_of_the_nodes(client: FlaskClient, store: SessionStore) -> None:
+    base = opened(client, "lesson-in-place")
+    ask(client, base)
+    done = store.view(base.split("/")[2], 0).running.done
+    assert done is not None
+    spent = seconds_text(sum(one.seconds for one in done.execution.nodes))
+    found = next(one for one in result(client, base)["answers"] if one["topic"] == "time")
+    assert found["text"].startswith(f"{spent} for 10 nodes")
+    assert f"{seconds_text(done.execution.seconds)} in all" in found["text"]
 
 
 def test_only_the_weights_of_the_command_line_are_read(tmp_path: Path) -> None:

@@ -182,8 +182,10 @@ def test_what_cannot_be_computed_can_be_followed(driver: Driver) -> None:
     page.locator("#run-go").click()
     expect(page.locator("#run-trouble")).to_contain_text("node 'in_the_tail' (NORM)")
     page.locator("#run-digest").click()
-    expect(page.locator("#run-answers")).to_contain_text("digest")
+    expect(page.locator("#run-answers")).to_contain_text("fingerprints of their bytes")
+    expect(page.locator("#run-answers [data-topic=guard]")).to_contain_text("Sound")  # the bytes were really looked at
     expect(page.locator("#run-trouble")).to_be_hidden()
+    assert "time" not in colors(driver)
     expect(page.locator("#page")).not_to_have_attribute("data-by", "time")
 
 
@@ -191,6 +193,19 @@ def test_a_graph_at_which_ggml_stops(driver: Driver) -> None:
     bar(driver, "lesson-no-device")
     expect(driver.page.locator("#run-trouble")).to_contain_text("Real ggml stops at this graph")
     expect(driver.page.locator("#run-go")).to_be_disabled()
+
+
+def test_escape_leaves_the_field(driver: Driver) -> None:
+    bar(driver)
+    page = driver.page
+    page.locator("#run-seed").focus()
+    page.keyboard.type("5x")  # letters are no shortcuts there
+    expect(page.locator("#run-seed")).to_have_value("15x")
+    page.keyboard.press("Escape")
+    expect(page.locator("#run-seed")).not_to_be_focused()
+    expect(page.locator("#run-bar")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator("#run-bar")).to_be_hidden()
 
 
 def test_a_seed_that_is_none(driver: Driver) -> None:
@@ -223,6 +238,27 @@ def test_a_long_run_is_cancelled(driver: Driver, monkeypatch: pytest.MonkeyPatch
     page.keyboard.press("Escape")
     expect(page.locator("#run-go")).to_be_visible()
     over.set()
+
+
+def test_a_long_node_is_waited_for(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    over = threading.Event()
+
+    def slow(*_: object, progress: Any, **__: object) -> None:
+        progress(1, 2)
+        over.wait(30)
+        progress(2, 2)
+
+    monkeypatch.setattr(executing, "execute", slow)
+    bar(driver)
+    page = driver.page
+    page.locator("#run-go").click()
+    expect(page.locator("#run-stage")).to_contain_text("node 1 of 2")
+    page.locator("#run-cancel").click()
+    expect(page.locator("#run-stage")).to_contain_text("stops after this node")
+    expect(page.locator("#run-cancel")).to_be_disabled()
+    over.set()
+    expect(page.locator("#run-go")).to_be_visible()
+    expect(page.locator("#run-answers")).to_be_hidden()
 
 
 def test_another_graph_begins_without_a_run(driver: Driver) -> None:

@@ -15,6 +15,12 @@ COMPUTE, COPY, WAIT, HELD = range(4)
 QUESTION = "() => document.getElementById('timeline').dataset.question"
 
 
+@pytest.fixture(autouse=True)
+def forgotten(driver: Driver) -> None:
+    """No run of an earlier test."""
+    driver.store._kept.clear()
+
+
 class Done:
     """As much of a finished run as the view needs."""
 
@@ -99,7 +105,7 @@ def test_from_planners_and_back(driver: Driver) -> None:
     page.keyboard.press("2")
     expect(page.locator("#timeline")).to_be_hidden()
     expect(page.locator("#strip")).to_be_visible()
-    assert driver.query("max") == "strip"
+    driver.until(lambda: driver.query("max") == "strip")
 
 
 def test_micro_batches_overlap(driver: Driver) -> None:
@@ -223,10 +229,22 @@ def test_assumed_numbers_are_changed_and_kept_in_the_address(driver: Driver) -> 
     page.locator("[data-cost='0.matrix']").fill("fast")
     page.locator("[data-cost='0.matrix']").press("Enter")
     expect(page.locator("[data-cost='0.matrix']")).to_have_attribute("aria-invalid", "true")
+    page.locator("[data-cost='0.matrix']").press("Escape")
+    expect(page.locator("[data-cost='0.matrix']")).to_have_value("20 T")
+    expect(page.locator("[data-cost='0.matrix']")).not_to_have_attribute("aria-invalid", "true")
     page.locator("#time-reset").click()
     until_question(driver, 1)
     assert float(model(driver, "model.total")) == before
     driver.until(lambda: driver.query("cost") is None)
+
+
+@pytest.mark.parametrize(
+    ("typed", "number"),
+    [("80T", 8e13), ("20 TFLOP/s", 2e13), ("5 µs", 5e-6), ("4 u", 4e-6), ("1,5 GB/s", 1.5e9), ("7g", 7e9), ("2e3", 2000)],
+)
+def test_numbers_as_people_write_them(driver: Driver, typed: str, number: float) -> None:
+    open_view(driver)
+    assert driver.run("text => galloscope.timeline.text.parse(text)", typed) == pytest.approx(number)
 
 
 def test_the_longest_chain_is_shown(driver: Driver) -> None:
@@ -244,6 +262,10 @@ def test_what_cannot_run_says_why(driver: Driver) -> None:
     expect(driver.page.locator("#time-headline")).to_contain_text("ggml stops")
     driver.page.goto(f"{driver.address}?file=sample:{SMALL}{VIEW}&cost=9.matrix:1")
     expect(driver.page.locator("#time-headline")).to_contain_text("names no device or link")
+    driver.page.get_by_role("button", name="Show one micro-batch as assumed").click()
+    ready(driver)
+    expect(driver.page.locator("#time-headline")).to_contain_text("1 micro-batch:")
+    driver.until(lambda: driver.query("cost") is None)
 
 
 def test_measured_times_after_a_run(driver: Driver) -> None:
@@ -259,12 +281,19 @@ def test_measured_times_after_a_run(driver: Driver) -> None:
         page.keyboard.press("5")
         expect(page.locator("#time-source")).to_be_visible()
         page.keyboard.press("s")
-        expect(page.locator("#time-note")).to_contain_text("Measured")
+        expect(page.locator("[data-time-source=measured]")).to_have_attribute("aria-pressed", "true")
+        expect(page.locator("#time-note")).to_contain_text("kernels of the last run")
         expect(page.locator("#time-headline")).to_contain_text("The run took 3.00")
         expect(page.locator("#panel-time-cost")).to_be_hidden()
         driver.until(lambda: driver.query("tsource") == "measured")
         page.locator("[data-time-source='']").click()
-        expect(page.locator("#time-note")).to_contain_text("Simulated")
+        expect(page.locator("#time-note")).to_contain_text("device clocks")
+        page.keyboard.press("s")
+        driver.until(lambda: driver.query("tsource") == "measured")
+        page.keyboard.press("x")
+        page.locator("#run-clear").click()
+        page.locator("#run-clear").wait_for(state="hidden")
+        driver.until(lambda: driver.query("tsource") is None)  # nothing is measured any more
     finally:
         view.running.done = None
 

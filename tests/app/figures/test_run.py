@@ -63,7 +63,7 @@ def test_classes_of_values(state: State) -> None:
 def test_nothing_has_run(state: State) -> None:
     empty = executed(state, [], guard=True)
     assert {entry["label"] for entry in by_time(empty.execution)["palette"]} == {"not run"}
-    assert [one.topic for one in run_answers(empty)] == ["guard"]
+    assert [one.topic for one in run_answers(empty)] == ["time", "guard"]
 
 
 def test_the_first_that_is_no_number_is_named(state: State) -> None:

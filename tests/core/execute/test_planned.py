@@ -128,7 +128,7 @@ def test_recorded_graphs(name: str) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck))
-@given(graphs(("sched",)))
+@given(graphs())
 def test_random_graphs(document: Document) -> None:
     """Equal, or the guard says why not: a plan that is not sound, or a graph that is not."""
     problem = runnable(parse_graph(json.dumps(document).encode()))
@@ -155,8 +155,9 @@ def planned_by(name: str, state: State) -> Layout | None:
 
 
 def cases() -> Iterator[tuple[str, Problem]]:
-    yield "qwen3moe on two GPUs", problem_of("qwen3moe", 2, 1)
-    yield "gemma3 in a pipeline", problem_of("gemma3", 2, 4)
+    for model in MODELS_MADE:
+        yield f"{model} on two GPUs", problem_of(model, 2, 1)
+        yield f"{model} in a pipeline", problem_of(model, 2, 4)
     yield "llama decode on the CPU", problem_of("llama", 0, 1, GraphMode.DECODE, True)
     for name in RANDOM[::40]:
         yield name, runnable(read_graph(graph_path(name)))

@@ -238,6 +238,9 @@ def test_measured_lanes_are_the_real_times() -> None:
     assert timeline.nodes.ns == [2_000_000, 500_000, 999_900]
     assert timeline.total == 4_999_900
     no_overlap(timeline)
+    use = totals_of(timeline).devices[0]
+    assert use.compute == 2_500_000  # what passes between two kernels is no computing
+    assert use.compute + sum(use.idle.values()) == timeline.total
 
 
 def test_an_execution_without_nodes_has_no_spans() -> None:

@@ -112,6 +112,7 @@ def test_a_name_wins_over_a_profile_and_a_profile_over_a_type() -> None:
         ({"devices": {"CUDA9": {}}}, "no device or kind is called 'CUDA9' .did you mean 'CUDA0'"),
         ({"devices": {"CUDA0": {"matrx": 1.0}}}, "no number 'matrx' .did you mean 'matrix'"),
         ({"devices": {"CUDA0": {"matrix": 0}}}, "matrix is 0, expected a number per second"),
+        ({"devices": {"metal": {"matrix": -1}}}, "device 'metal': matrix is -1, expected a number per second"),
         ({"devices": {"CUDA0": {"launch": -1}}}, "launch is -1, expected seconds"),
         ({"devices": {"CUDA0": {"launch": 1e9}}}, "expected seconds, from 0 to 3600"),
         ({"devices": {"CUDA0": {"matrix": "fast"}}}, "not a cost model"),

@@ -1,5 +1,6 @@
 """Inputs from .npy files: what is wrong with a file is said before its data are read."""
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -98,6 +99,21 @@ def test_wrong_files(tmp_path: Path) -> None:
         path.write_bytes(broken)
         with pytest.raises(InputError, match=r"x\.npy: not a \.npy file of numbers"):
             read_npy(path, one)
+
+
+def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.npy"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match=r"pipe\.npy: not a regular file"):
+        read_npy(pipe, tensor("x", F32, 3, 2))
+
+
+def test_a_header_that_python_would_warn_of_is_one_error(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    path = saved(tmp_path, np.zeros((2, 3), np.float32))
+    path.write_bytes(path.read_bytes().replace(b"(2, 3)", b"0if 1"))
+    with pytest.raises(InputError, match="its header is broken"):
+        read_npy(path, tensor("x", F32, 3, 2))
+    assert not recwarn.list
 
 
 def test_a_header_that_promises_too_much_takes_no_memory(tmp_path: Path) -> None:
