@@ -13,7 +13,7 @@ from ..core.errors import InputError, printable
 from ..core.execute.conflict import Conflict
 from ..core.execute.feed import Feed
 from ..core.execute.feeds.gguf import GgufFeed
-from ..core.execute.feeds.npy import NpyFeed
+from ..core.execute.feeds.npy import NpyFeed, check_names
 from ..core.execute.feeds.random import RandomFeed
 from ..core.execute.hooks import Hooks
 from ..core.execute.result import Execution
@@ -129,20 +129,21 @@ def executed_runs(ready: Ready) -> list[tuple[Run, State]]:
 
 
 def feed_of(filling: Filling, run: Run, state: State, data: GgufData | None) -> Feed:
-    """What fills one run: files first, then the model, then random numbers.
-
-    Raises:
-        InputError: a file is for no tensor of the graph.
-    """
+    """What fills one run: files first, those that are for it, then the model, then random numbers."""
     graph = run.request.graph
-    names = state.names[: state.n_graph]
     feed: Feed = RandomFeed(graph, filling.seed, run.problem.config.order)
     if data is not None:
         feed = GgufFeed(data, feed)
     if filling.files:
-        leafs = [i for i, tensor in enumerate(graph.tensors) if tensor.op is Op.NONE and tensor.view_src < 0]
-        feed = NpyFeed(filling.files, [names[leaf] for leaf in leafs], feed)
+        names = _fillable(run, state)
+        feed = NpyFeed({name: path for name, path in filling.files.items() if name in names}, names, feed)
     return feed
+
+
+def _fillable(run: Run, state: State) -> set[str]:
+    """Names of what a file can fill."""
+    tensors = run.request.graph.tensors
+    return {state.names[i] for i, one in enumerate(tensors) if one.op is Op.NONE and one.view_src < 0}
 
 
 def weights_of(filling: Filling) -> GgufData | None:
@@ -177,7 +178,7 @@ def execute(
         filling: weights and inputs.
         how: the backend and the checks.
         keep: tensors of the last run whose values are wanted.
-        progress: told after each node how many are done, and of how many; may raise to stop.
+        progress: told before each node which one it is, from 1, and of how many; may raise to stop.
 
     Raises:
         InputError: the backend cannot run here, a file does not fit, or an op cannot be computed.
@@ -192,27 +193,36 @@ def execute(
     executor = both.executor if both else Executor(make_backend(how.backend, exact=how.exact), settings)
     data = weights_of(filling)
     runs = executed_runs(ready)
+    check_names(filling.files or {}, [name for run, state in runs for name in _fillable(run, state)])
     count = sum(len(state.nodes) for _, state in runs)
     done, kept = 0, []
     execution, conflict, differing = Execution(runs[-1][1]), None, None
     for k, (run, state) in enumerate(runs):
         wanted = set(keep(state)) if k == len(runs) - 1 else set()
 
-        def after(node: int, wanted: set[int] = wanted) -> None:
+        def begins(_: int, ask: bool) -> bool:
             nonlocal done
-            done += 1
+            if ask:
+                done += 1
+                progress(done, count)
+            return True
+
+        def after(node: int, wanted: set[int] = wanted) -> None:
             if node in wanted:
                 kept.append(Kept(node, executor.values(node)))
-            progress(done, count)
+
+        def both_done(node: int, after: Callable[[int], None] = after) -> None:
+            begins(node, True)
+            after(node)
 
         feed = feed_of(filling, run, state, data)
         layout = layout_by(how.planner, state) if how.planner else None
         try:
             if both:
-                compared = both.run(run, state, feed, layout, after)
+                compared = both.run(run, state, feed, layout, both_done)
                 execution, differing = compared.execution, differing_of(compared, state)
             else:
-                execution = executor.run(run, state, feed, Hooks(node=after), layout)
+                execution = executor.run(run, state, feed, Hooks(eval=begins, node=after), layout)
         except Conflict as found:
             execution, conflict = Execution(state), found
             break

@@ -8,10 +8,13 @@ from typing import Any
 
 import msgspec
 from flask import Response, jsonify, request
+from werkzeug.exceptions import HTTPException
 
 from ..core.errors import GalloscopeError, InputError
 from .sessions import SessionGone
 
+PATHS = ("/open", "/job/", "/scene/", "/table/", "/planners", "/runs", "/timeline")
+"""Where everything is answered in JSON."""
 MOST_ASKED = 64 << 10
 """Largest request to open something by name (bytes)."""
 
@@ -51,6 +54,15 @@ def missing(error: SessionGone) -> Response:
     """For a file that was let go."""
     answer = jsonify({"error": str(error)})
     answer.status_code = 404
+    return answer
+
+
+def refused(error: HTTPException) -> Response | HTTPException:
+    """What the server itself refuses (a method, a size, an origin): a sentence too, where JSON is expected."""
+    if not request.path.startswith(PATHS):
+        return error
+    answer = jsonify({"error": f"{error.name}: {error.description}"})
+    answer.status_code = error.code or 500
     return answer
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import dash
 from flask import Flask, Response, jsonify, request
+from werkzeug.exceptions import HTTPException
 
 from ..core.errors import InputError
 from ..core.files.reading import MAX_BYTES
@@ -72,6 +73,7 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
     run_routes.add(app.server, kept)
     timeline_routes.add(app.server, kept)
     app.server.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
+    app.server.register_error_handler(HTTPException, replies.refused)
     security.guard(app.server, host, app.csp_hashes)
     return app
 

@@ -41,6 +41,7 @@
 
     load(scene) {
       this.scene = scene;
+      if (!Object.hasOwn(scene.colors, this.by)) this.by = "device"; // the colours of a run are not those of the next graph
       this.model = new galloscope.dag.Model(scene);
       for (const block of scene.dag.blocks) {
         const kind = scene.dag.kinds[block.kind];

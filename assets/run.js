@@ -14,6 +14,7 @@
   const USUAL = ["device", "op", "layer", "cause", "size"];
   let turn = 0;          // of two askings the later one counts
   let job = "";          // under way on the server
+  let stopping = false;  // it was asked to stop, which it does when its node is done
   let board = null;      // what can be run here
   let done = null;       // the run on the screen
   let numbers = null;    // its columns
@@ -71,7 +72,7 @@
   /* What the floating cards say about a tensor. */
   function facts(id) {
     if (!(numbers.seconds[id] >= 0)) return [];
-    const rows = [["took", seconds(numbers.seconds[id])]], bad = wrong(id);
+    const rows = done.backend === "digest" ? [] : [["took", seconds(numbers.seconds[id])]], bad = wrong(id);
     if (!Number.isNaN(numbers.low[id])) rows.push(["values", `${number(numbers.low[id])} to ${number(numbers.high[id])}, mean ${number(numbers.mean[id])}`]);
     if (bad) rows.push(["no numbers", bad, "gs-run-bad"]);
     rows.push(["", done.filled, "gs-muted"]);
@@ -112,6 +113,7 @@
 
   function idle() {
     job = "";
+    stopping = false;
     $("run-go").hidden = false;
     for (const id of ["run-cancel", "run-stage"]) $(id).hidden = true;
     $("run-bar").dataset.job = "";
@@ -121,8 +123,19 @@
     job = told.job;
     $("run-go").hidden = true;
     for (const id of ["run-cancel", "run-stage"]) $(id).hidden = false;
-    $("run-stage").textContent = `${told.stage} · ${told.seconds.toFixed(1)} s`;
+    $("run-cancel").disabled = stopping;
+    $("run-stage").textContent = `${stopping ? "stops after this node" : told.stage} · ${told.seconds.toFixed(1)} s`;
     $("run-bar").dataset.job = job;
+  }
+
+  /* Ask the server to stop; false when there is nothing to stop any more. */
+  function stop() {
+    if (!job || stopping) return false;
+    drop(job);
+    stopping = true;
+    $("run-cancel").disabled = true;
+    $("run-stage").textContent = "stops after this node";
+    return true;
   }
 
   /* What went wrong, in red, or why the wish is not granted; perhaps with the way out. */
@@ -156,6 +169,7 @@
   async function run(wish) {
     const mine = ++turn, late = () => mine !== turn;
     drop(job);
+    stopping = false;
     trouble("");
     busy({ job: "", stage: "starting", seconds: 0 });
     await guarded(async () => {
@@ -241,12 +255,7 @@
       });
     },
 
-    /* Stop what is running; false when nothing is. */
-    stop() {
-      if (!job) return false;
-      drop(job);
-      return true;
-    },
+    stop,
 
     /* Undo the last mode; false when there is none left. */
     escape() {
@@ -260,12 +269,16 @@
       place.replaceChildren(page.element("input", "gs-plan-input gs-run-seed", [], { id: "run-seed", type: "text", inputMode: "numeric", value: place.dataset.seed, autocomplete: "off" }));
       $("run-form").addEventListener("submit", (event) => { event.preventDefault(); if (!job) run(wish()); });
       $("run-filled").addEventListener("change", paint);
+      $("run-form").addEventListener("keydown", (event) => { if (event.key === "Escape") event.target.blur(); });
       for (const id of ["run-poison", "run-guard"]) $(id).addEventListener("click", () => { const on = $(id).getAttribute("aria-pressed") === "true"; $(id).setAttribute("aria-pressed", !on); });
-      $("run-cancel").addEventListener("click", () => drop(job));
-      $("run-digest").addEventListener("click", () => { $("run-backend").value = "digest"; run(wish()); });
+      $("run-cancel").addEventListener("click", stop);
+      // Fingerprints by themselves prove nothing: it is the guard that looks at whose bytes they are.
+      $("run-digest").addEventListener("click", () => { $("run-backend").value = "digest"; $("run-guard").setAttribute("aria-pressed", true); run(wish()); });
       $("run-clear").addEventListener("click", () => guarded(async () => {
         const mine = ++turn;
-        if (await request(`${base()}/clear`, { method: "POST", headers: HEADERS, body: "{}" }) && mine === turn) lay(null);
+        if (!await request(`${base()}/clear`, { method: "POST", headers: HEADERS, body: "{}" }) || mine !== turn) return;
+        if (state.tsource) page.look({ tsource: "" }); // there is nothing measured any more
+        lay(null);
       }));
       addEventListener("pagehide", () => drop(job));
     },

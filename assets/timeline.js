@@ -46,7 +46,8 @@
   function fail(words) {
     asked = "";
     $("timeline").dataset.state = "failed";
-    $("time-headline").replaceChildren(words);
+    const wished = state.tsource || state.cost || state.batches !== 1;
+    $("time-headline").replaceChildren(words, wished ? page.button("gs-switch", "Show one micro-batch as assumed", "Without what the address asks for", { data: { usual: "" } }) : "");
     $("time-headline").classList.add("gs-plan-failed");
     if (shown.split("|").slice(0, 2).join() !== `${state.session},${state.run}`) for (const id of ["time-uses", "time-links", "time-cost", "time-note"]) $(id).replaceChildren();
   }
@@ -54,7 +55,10 @@
   function paint() {
     const box = $("time-headline");
     box.classList.remove("gs-plan-failed");
-    const parts = (answer) => answer.map(([text, style]) => (style === "strong" ? page.element("strong", "", text.replaceAll(/(?<=\d) (?=%|[mµn]?s\b)/g, "\u00a0")) : text));
+    const parts = (answer) => answer.map(([text, style]) => {
+      const bound = text.replaceAll(/(?<=\d) (?=%|[mµn]?s\b|[KMGT]iB\b)/g, "\u00a0");
+      return style === "strong" ? page.element("strong", "", bound) : bound;
+    });
     box.replaceChildren(...scene.answers.map((answer, k) => page.element("span", k ? "gs-time-more" : "gs-time-first", parts(answer))));
     note();
     legend();
@@ -74,15 +78,18 @@
   function note() {
     const copies = scene.n_copies > 1 ? `${scene.n_copies} pipeline copies` : "no pipeline copies";
     const words = scene.measured
-      ? ["Measured", ": the kernels of the last run on this machine; copies are not timed"]
-      : ["Simulated", `: device clocks with assumed rates · ${copies}${scene.as_if ? " · the run only reserved: as if it were computed" : ""}`];
-    $("time-note").replaceChildren(page.element("strong", "", words[0]), words[1]);
+      ? "the kernels of the last run on this machine; copies are not timed"
+      : `device clocks with assumed rates · ${copies}${scene.as_if ? " · the run only reserved: as if it were computed" : ""}`;
+    // Where one can choose, what was chosen is already named.
+    $("time-note").replaceChildren(...(scene.has_measured ? [] : [page.element("strong", "", "Simulated"), ": "]), words);
   }
 
   function legend() {
     const kinds = [["compute", "computes"], ["copy", "copies"], ["wait", "waits"], ["held", "host in a call"]];
-    const has = new Set(chart.model.spans.kind);
-    $("time-legend").replaceChildren(...kinds.filter((_, k) => has.has(k)).map(([kind, words]) => page.element("span", "gs-time-chip", [page.element("i", `gs-time-mark-${kind}`), words])));
+    const has = new Set(chart.model.spans.kind), found = kinds.filter((_, k) => has.has(k));
+    if (scene.batches > 1) found.push(["odd", "every second micro-batch"]);
+    if (scene.measured) found.push(["rest", "between kernels: filling, checks"]);
+    $("time-legend").replaceChildren(...found.map(([kind, words]) => page.element("span", "gs-time-chip", [page.element("i", `gs-time-mark-${kind}`), words])));
   }
 
   /* Something was selected, here or elsewhere. */
@@ -149,7 +156,7 @@
       b: () => { if (!state.tsource) batches(1); },
       B: () => { if (!state.tsource) batches(-1); },
       s: () => { if (scene?.has_measured) look({ tsource: state.tsource ? "" : "measured" }); },
-      l: () => look({ tpath: state.tpath ? "" : "on" }),
+      l: () => { if (!scene?.measured) look({ tpath: state.tpath ? "" : "on" }); },
       f: () => chart.fit(),
       4: () => page.planners.toggle(true),
       1: () => page.timeline.leave(() => page.panels.maximise("dag")),
@@ -179,12 +186,17 @@
         if (source) look({ tsource: source.dataset.timeSource });
         if (event.target.closest("#time-path")) page.timeline.keys.l();
         if (event.target.closest("#time-reset")) look({ cost: "" });
+        if (event.target.closest("[data-usual='']")) look({ cost: "", batches: 1, tsource: "" });
       });
       $("time-cost").addEventListener("change", (event) => {
         const changes = event.target.dataset.cost ? page.timelinePanes.changes(event.target) : null;
         if (changes !== null) look({ cost: changes });
       });
-      $("time-cost").addEventListener("keydown", (event) => { if (event.key === "Escape") event.target.blur(); });
+      $("time-cost").addEventListener("keydown", (event) => {
+        if (event.key !== "Escape" || !event.target.dataset.cost) return;
+        page.timelinePanes.restore(event.target);
+        event.target.blur();
+      });
     },
   };
 })();

@@ -71,11 +71,11 @@
     return `${Number((value / size).toPrecision(4))}${prefix ? ` ${prefix}` : ""}`;
   }
 
-  /* What a person types, as a number: 80T, 8e13, 4 u; NaN when it is none. */
+  /* What a person types, as a number: 80T, 8e13, 4 u, 5 µs, 20 TFLOP/s; NaN when it is none. */
   function parse(text) {
-    const found = /^\s*([\d.,]+(?:e[+-]?\d+)?)\s*([PTGMkKmµuμnp]?)\s*$/i.exec(text);
+    const found = /^\s*([\d.,]+(?:e[+-]?\d+)?)\s*([PTGMkKmµuμnp]?)(?:s|B\/s|FLOPS?|FLOP\/s)?\s*$/i.exec(text);
     if (!found) return NaN;
-    const prefix = { K: "k", u: "µ", μ: "µ" }[found[2]] ?? found[2];
+    const prefix = { K: "k", u: "µ", μ: "µ", t: "T", g: "G" }[found[2]] ?? found[2];
     const size = PREFIXES.find(([one]) => one === prefix)?.[1] ?? NaN;
     return Number((Number(found[1].replace(",", ".")) * size).toPrecision(15));
   }

@@ -13,6 +13,7 @@
   const HIGHEST = { compute: 150, copy: 48, host: 64 };
   const IDLE = 0.01;   // of the time: a lane that does less need not be high
   const LOW = 1.6;
+  const BETWEEN = 0.25; // how full it is between two kernels of a measured split
   const MOST_ARROWS = 80;
 
   /* Which pixels belong to each lane; between two devices there is more room than between the lanes of one. */
@@ -140,18 +141,37 @@
 
   function compute(chart, place, i, x, w, hue) {
     const { context: c, model, theme } = chart, { spans } = model, alpha = c.globalAlpha;
-    c.globalAlpha = alpha * shade(chart, spans.batch[i]);
+    c.globalAlpha = alpha * (model.scene.measured ? BETWEEN : shade(chart, spans.batch[i]));
     c.fillStyle = hue;
     c.fillRect(x, place.top, w, place.h);
     c.globalAlpha = alpha;
+    if (model.scene.measured) kernels(chart, place, i, hue);
     const perNs = chart.at.width / (chart.view.x1 - chart.view.x0), each = ((spans.end[i] - spans.start[i]) * perNs) / Math.max(1, spans.count[i]);
     if (each > 2.5 && place.h >= 10) nodesOf(chart, place, i, hue);
     else if (w > 34 && place.h >= 12) {
       const batch = model.scene.batches > 1 ? `#${spans.batch[i]}` : "", words = [`split ${spans.split[i]}${batch ? ` · ${batch}` : ""}`, `${spans.split[i]}${batch ? ` ${batch}` : ""}`, batch];
       c.font = `11px ${theme.mono}`;
       const fits = words.find((one) => c.measureText(one).width <= w - 9) || "";
-      label(chart, fits, x, place, w, theme.dark || spans.batch[i] % 2 === 0 ? galloscope.format.ink(hue) : theme.text);
+      const pale = alpha < 1 || (!theme.dark && spans.batch[i] % 2);
+      c.globalAlpha = Math.max(alpha, 0.6);
+      label(chart, fits, x, place, w, pale ? theme.text : galloscope.format.ink(hue));
     }
+  }
+
+  /* Of a measured split only its kernels are full; between them weights are filled and values looked at. */
+  function kernels(chart, place, i, hue) {
+    const { context: c, model, view } = chart, { spans, nodes } = model, origin = spans.start[i], last = spans.first[i] + spans.count[i];
+    c.fillStyle = hue;
+    let from = NaN, to = NaN;
+    const paint = () => { if (to > from) c.fillRect(from, place.top, to - from, place.h); };
+    for (let row = spans.first[i]; row < last && origin + nodes.offset[row] < view.x1; row++) {
+      const x0 = timeline.X(chart, origin + nodes.offset[row]), x1 = timeline.X(chart, origin + nodes.offset[row] + nodes.ns[row]);
+      if (x1 < chart.at.left) continue;
+      if (x0 - to < 0.25) { to = Math.max(to, x1); continue; } // so near that it is one
+      paint();
+      [from, to] = [Math.max(x0, chart.at.left - 2), Math.min(x1, chart.at.right + 2)];
+    }
+    paint();
   }
 
   /* Zoomed in far enough a split is its nodes. */

@@ -86,6 +86,12 @@
       cost(scene);
     },
 
+    /* As it was before anybody typed. */
+    restore(input) {
+      input.value = galloscope.timeline.text.si(Number(input.dataset.value));
+      input.removeAttribute("aria-invalid");
+    },
+
     /* All changes as the address has them, with one of them typed anew; null when it is no number. */
     changes(input) {
       const value = galloscope.timeline.text.parse(input.value);

@@ -8,6 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from ... import __version__
 from ...core.errors import GalloscopeError, InputError, nearest
@@ -93,6 +94,10 @@ def _run(words: Sequence[str]) -> int:
 
 class _Parser(argparse.ArgumentParser):
     """Takes options by their whole names only: `-t 8` of a llama.cpp command is no `-ts 8`."""
+
+    def error(self, message: str) -> NoReturn:
+        """One sentence, as for all that cannot be used."""
+        raise InputError(f"{message}; {self.prog} -h lists what there is")
 
     def _get_option_tuples(self, option_string: str) -> list[object]:  # type: ignore[override]
         return []

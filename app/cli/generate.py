@@ -36,7 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="a GGUF with its weights")
     parser.add_argument("--tokens", metavar="1,2,3", required=True, help="the prompt, as token ids")
     parser.add_argument("-n", dest="count", metavar="N", default="8", help="how many tokens to generate (default 8)")
-    parser.add_argument("--backend", metavar="NAME", default="numpy", help="numpy (default) or cupy")
+    parser.add_argument("--backend", metavar="NAME", default="numpy", help="numpy (default), reference or cupy")
     parser.add_argument("--exact", action="store_true", help="plain float32 where ggml rounds on the way")
     parser.add_argument("--poison", action="store_true", help="bytes that were freed or never written are NaN")
     parser.add_argument("--guard", action="store_true", help="check before and after each node whose bytes are whose")

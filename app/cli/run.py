@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from .run_output import Output
 
 COMPARE = "naive"
+MOST = 10**18
+"""Of a number on the command line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--input", metavar="NAME=FILE.npy", action="append", default=[], help="a tensor from a file, more than once"
     )
     parser.add_argument(
-        "--backend", metavar="NAME", default="numpy", help="numpy (default), cupy, or digest: fingerprints of bytes"
+        "--backend", metavar="NAME", default="numpy", help="numpy (default), reference, cupy, or digest: fingerprints"
     )
     parser.add_argument("--exact", action="store_true", help="plain float32 where ggml rounds on the way")
     parser.add_argument("--batches", metavar="N", default="1", help="run the graph N times, taking the copies in turn")
@@ -61,9 +63,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run, print, write."""
     from ...core.planners.solve import find_planner
+    from ...core.timeline.simulate import MOST_BATCHES
     from ..executing import How, prepare
 
-    top, batches = _whole(args.top, "--top", 0), _whole(args.batches, "--batches", 1)
+    top, batches = _whole(args.top, "--top", 0), _whole(args.batches, "--batches", 1, MOST_BATCHES)
     out = None if args.output is None else _place(Path(args.output), args.force)
     filling = _filling(args)
     loaded = load(args.file, args)
@@ -141,7 +144,7 @@ def _place(out: Path, force: bool) -> Path:
     return out
 
 
-def _whole(text: str, option: str, least: int) -> int:
-    if not (text.isascii() and text.isdecimal() and len(text) < 19 and int(text) >= least):
-        raise InputError(f"{option} {text}: not a whole number from {least}")
+def _whole(text: str, option: str, least: int, most: int = MOST) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) < 19 and least <= int(text) <= most):
+        raise InputError(f"{option} {text}: not a whole number from {least}" + (f" to {most}" if most < MOST else ""))
     return int(text)

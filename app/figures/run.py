@@ -32,7 +32,7 @@ def run_scene(done: Executed) -> dict[str, Any]:
         "filled": done.filled,
         "backend": done.backend,
         "seconds": execution.seconds,
-        "colors": run_colors(execution),
+        "colors": {} if done.follows_bytes else run_colors(execution),
         "wrong": [one.node for one in execution.nodes if one.nans or one.infs],
         "conflict": None if done.conflict is None else [done.conflict.tensor, done.conflict.other],
         "columns": run_columns(execution, len(state.tensors)),
@@ -44,7 +44,7 @@ def run_scene(done: Executed) -> dict[str, Any]:
 
 
 def run_colors(execution: Execution) -> dict[str, Any]:
-    """What a run can be coloured by: nothing where nothing ran, no values where fingerprints were made."""
+    """What a run can be coloured by: nothing where nothing ran, no values where none is known."""
     found = {"time": by_time(execution)} if execution.nodes else {}
     if any(one.low is not None or one.nans or one.infs for one in execution.nodes):
         found["values"] = by_values(execution)

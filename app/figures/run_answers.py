@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from ...core.backends.gather import INTEGERS
 from ...core.execute.result import NodeRun
 from ...core.explain.sentence import Sentence, count, name
 from ...core.state import State
@@ -65,21 +66,26 @@ def run_answers(done: Executed) -> list[Sentence]:
 def _time(done: Executed) -> Sentence | None:
     execution = done.execution
     if not execution.nodes:
-        return None
+        nothing = "**Nothing** was computed: no node of this graph has work to do."
+        return None if done.conflict else Sentence("time", nothing)
+    nodes, ended = count(len(execution.nodes), "node"), seconds_text(execution.seconds)
+    if done.follows_bytes:
+        return Sentence(
+            "time", f"**{nodes}** followed by the fingerprints of their bytes in {ended}; no numbers are computed."
+        )
     ops = by_op(done)
     whole = sum(one.seconds for one in ops)
     telling = [one for one in ops if one.seconds >= LEAST_SHARE * whole][:MOST_OPS]
     shares = ", ".join(f"{one.key} {share_text(one.seconds, whole)}" for one in telling)
-    nodes = count(len(execution.nodes), "node")
     return Sentence(
         "time",
-        f"**{seconds_text(execution.seconds)}** for {nodes} on {done.backend}, {done.filled}: {shares}.",
+        f"**{seconds_text(whole)}** for {nodes} on {done.backend}, {done.filled}: {shares}; {ended} in all.",
     )
 
 
 def _slowest(done: Executed) -> Sentence | None:
     nodes = done.execution.nodes
-    if len(nodes) < 2:
+    if len(nodes) < 2 or done.follows_bytes:
         return None
     top = max(nodes, key=lambda one: one.seconds)
     tensor = done.state.tensors[top.node]
@@ -152,11 +158,12 @@ def _compared(done: Executed) -> Sentence | None:
 
 
 def _largest(done: Executed) -> Sentence | None:
-    """The value farthest from zero: where an f16 would overflow first."""
+    """The value farthest from zero, ids aside: where an f16 would overflow first."""
+    tensors = done.state.tensors
     known = [
         (max(abs(one.low), abs(one.high)), one)
         for one in done.execution.nodes
-        if one.low is not None and one.high is not None
+        if one.low is not None and one.high is not None and tensors[one.node].dtype.name not in INTEGERS
     ]
     if not known:
         return None

@@ -39,6 +39,11 @@ class Executed:
         return self.execution.state
 
     @property
+    def follows_bytes(self) -> bool:
+        """Fingerprints were made, and nothing was computed."""
+        return self.backend == "digest"
+
+    @property
     def about(self) -> str:
         """What it was run with, in a few words."""
         switches = [name for name in ("exact", "poison", "guard") if getattr(self, name)]

@@ -132,8 +132,10 @@ def computed(view: RunView, tensor: int) -> list[Component]:
     one = None if done is None else next((one for one in done.execution.nodes if one.node == tensor), None)
     if done is None or one is None:
         return []
-    share = share_text(one.seconds, sum(other.seconds for other in done.execution.nodes))
-    told = [Sentence("time", f"**{seconds_text(one.seconds)}**, {share} of the time of all nodes.")]
+    told = []
+    if not done.follows_bytes:
+        share = share_text(one.seconds, sum(other.seconds for other in done.execution.nodes))
+        told.append(Sentence("time", f"**{seconds_text(one.seconds)}**, {share} of the time of all nodes."))
     if one.low is not None and one.high is not None:
         mean = "" if one.mean is None else f", mean {number_text(one.mean)}"
         told.append(Sentence("values", f"From **{number_text(one.low)}** to **{number_text(one.high)}**{mean}."))

@@ -15,7 +15,7 @@ from ..sessions import SessionStore
 from .parts import data
 
 _NUMBER = {"type": "rightAligned", "filter": "agNumberColumnFilter", "width": 92}
-_MEASURED = {**_NUMBER, "width": 80, "hide": True}
+_MEASURED = {**_NUMBER, "width": 78, "hide": True}
 _VALUE = {**_MEASURED, "valueFormatter": {"function": "galloscopeNumber(params.value)"}}
 _BYTES = {**_NUMBER, "valueFormatter": {"function": "galloscopeBytes(params.value)"}}
 
@@ -25,9 +25,9 @@ def columns() -> list[dict[str, Any]]:
     made: list[dict[str, Any]] = [
         {"field": "name", "pinned": "left", "width": 208, "cellClass": "gs-mono", "tooltipField": "name"},
         {"field": "op", "width": 128},
-        {"field": "type", "width": 72},
-        {"field": "ne", "headerName": "shape", "width": 128},
-        {"field": "bytes", **_BYTES},
+        {"field": "type", "width": 64},
+        {"field": "ne", "headerName": "shape", "width": 124},
+        {"field": "bytes", **_BYTES, "width": 84},
         {"field": "device", "width": 96, "cellRenderer": "GalloscopeDevice"},
         {"field": "cause", "width": 84, "cellClass": "gs-mono",
          "tooltipValueGetter": {"function": "galloscopeCause(params.value)"}},

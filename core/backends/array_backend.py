@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import InputError
+from ..op import Op
 from ..tensor import Tensor
 from .backend import Memory, Span, Summary
 from .gather import INTEGERS, blocks, numbers, to_values
@@ -34,7 +35,9 @@ class ArrayBackend:
         """`exact`: plain float32 where ggml-cpu rounds."""
         self.xp = xp
         self.maths = Maths(xp, self._half, exact)
+        self.kernels: Mapping[Op, Kernel] = KERNELS
         self._kept: dict[tuple[object, ...], Array] = {}
+        self._weights: list[Memory] = []
 
     @property
     def kept_bytes(self) -> int:
@@ -63,7 +66,9 @@ class ArrayBackend:
     def weight(self, tensor: Tensor, load: Callable[[], npt.NDArray[np.uint8] | None]) -> Memory:
         """Its bytes, or zeros."""
         data = load()
-        return self.buffer(tensor.nbytes) if data is None else self.adopt(data)
+        memory = self.buffer(tensor.nbytes) if data is None else self.adopt(data)
+        self._weights.append(memory)  # what is kept goes by its address, which must not become another one's
+        return memory
 
     def write(self, memory: Memory, start: int, data: npt.NDArray[np.uint8]) -> None:
         """Bytes of the host into a buffer."""
@@ -79,7 +84,7 @@ class ArrayBackend:
 
     def reads(self, call: Call) -> Sequence[bool]:
         """Whether the math looks at a source, by slot."""
-        kernel = KERNELS.get(call.node.op)
+        kernel = self.kernels.get(call.node.op)
         if kernel is None:
             return [source is not None for source in call.src]
         return [
@@ -90,7 +95,7 @@ class ArrayBackend:
     def prepare(self, call: Call, target: Span, sources: Sequence[Span | None]) -> Callable[[], None]:
         """Check the node and bind its sources and its result to their addresses."""
         node = call.node
-        kernel = KERNELS.get(node.op)
+        kernel = self.kernels.get(node.op)
         if kernel is None:
             raise InputError(
                 f"node {node.name!r} ({node.op}): there is no kernel for this op; --backend digest needs none"

@@ -123,4 +123,15 @@ def _digest(exact: bool) -> Backend:
     return DigestBackend()
 
 
-BACKENDS: dict[str, Callable[[bool], Backend]] = {"numpy": _numpy, "cupy": _cupy, "digest": _digest}
+def _reference(exact: bool) -> Backend:
+    from .reference.backend import ReferenceBackend
+
+    return ReferenceBackend(exact=exact)
+
+
+BACKENDS: dict[str, Callable[[bool], Backend]] = {
+    "numpy": _numpy,
+    "reference": _reference,
+    "cupy": _cupy,
+    "digest": _digest,
+}

@@ -35,6 +35,7 @@ class Arena:
         self.chunks: dict[tuple[int, int], Memory] = {}
         self.externals: dict[External, Memory] = {}
         self.shared: set[External] = set()
+        """Weights that no node has written to: their memory is only read."""
 
     def enter(self, layout: Layout, fill: int | None) -> bool:
         """Make the chunks large enough; they never shrink.
@@ -114,8 +115,8 @@ class Addresses:
         base = tensors[owner]
         if base.buft >= 0:
             _inside(one, start, base.nbytes)
-            written = owner in self.written
-            return Span(self.arena.external(base, self.feed, written=written), start, base.is_weight and not written)
+            memory = self.arena.external(base, self.feed, written=owner in self.written)
+            return Span(memory, start, external_key(base) in self.arena.shared)
         place = self.layout.at.get(owner)
         if place is None:
             raise InputError(

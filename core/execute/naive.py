@@ -62,6 +62,7 @@ class Naive:
         """With no memory yet."""
         self.backend = backend
         self.externals: dict[Key, Memory] = {}
+        self.unwritten: set[Key] = set()
         self.own: dict[int, Memory] = {}
         self.written: set[int] = set()
         self.state: State | None = None
@@ -127,12 +128,14 @@ class Naive:
         key = _key(one)
         if one.buft < 0:
             self.own[tensor] = self._filled(one.nbytes, self.feed.leaf(one))
-        elif key in self.externals:
+        elif key in self.externals and not (tensor in self.written and key in self.unwritten):
             self.own[tensor] = self.externals[key]
         elif one.is_weight and tensor not in self.written:
             self.own[tensor] = self.externals[key] = self.backend.weight(one, lambda: self.feed.external(one))
-        else:
+            self.unwritten.add(key)
+        else:  # a weight that is written to needs bytes of its own, whatever read it before
             self.own[tensor] = self.externals[key] = self._filled(one.nbytes, self.feed.external(one))
+            self.unwritten.discard(key)
 
     def _filled(self, size: int, data: Bytes | None) -> Memory:
         memory = self.backend.buffer(size)
@@ -149,4 +152,4 @@ class Naive:
         memory = self.own.get(owner)
         if memory is None:
             memory = self.own[owner] = self.backend.buffer(base.nbytes)
-        return Span(memory, start, bool(base.is_weight) and owner not in self.written)
+        return Span(memory, start, base.buft >= 0 and _key(base) in self.unwritten)

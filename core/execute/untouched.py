@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from .layout import Layout
 
 WINDOW = 1 << 22
 """Bytes that are compared after each node, beside the surroundings of its result."""
+LEAST = 1 << 16
+"""Bytes that a comparison counts for at least, so that thousands of small caches take no longer than one large."""
 
 
 class Untouched:
@@ -28,18 +32,25 @@ class Untouched:
         """Remember everything as it is."""
         self.run, self.state, self.layout, self.arena = run, state, layout, arena
         self.weights = {external_key(tensor) for tensor in state.tensors if tensor.is_weight}
-        self.seen = {key: memory.copy() for key, memory in self._memories().items()}
-        self.window = 0
+        self.seen: dict[object, Any] = {}
+        self.memories: list[tuple[object, Any]] = []
+        self.keys: dict[int, object] = {}
+        self.n_externals = 0
+        self.next, self.byte = 0, 0  # where the window begins
+        self._take_in(arena.chunks.items())
+        self._take_in_caches()
 
-    def _memories(self) -> dict[object, Any]:
-        """Chunks, and what is not a weight: caches."""
-        found: dict[object, Any] = dict(self.arena.chunks)
-        found.update((key, memory) for key, memory in self.arena.externals.items() if key not in self.weights)
-        return found
+    def _take_in(self, memories: Iterable[tuple[object, Any]]) -> None:
+        for key, memory in memories:
+            self.seen[key] = memory.copy()
+            self.memories.append((key, memory))
+            self.keys[id(memory)] = key
 
-    def _memory(self, key: Any) -> Any:
-        found = self.arena.chunks.get(key)
-        return self.arena.externals[key] if found is None else found
+    def _take_in_caches(self) -> None:
+        """What is no weight and was not there before: a cache is when it is first used."""
+        new = list(islice(self.arena.externals.items(), self.n_externals, None))
+        self.n_externals += len(new)
+        self._take_in((key, memory) for key, memory in new if key not in self.weights)
 
     def accept(self, key: tuple[int, int], start: int, end: int) -> None:
         """These bytes were meant to change."""
@@ -51,30 +62,24 @@ class Untouched:
         Raises:
             Conflict: something else has changed, by this node or, in a large graph, by one before it.
         """
-        size = self.state.tensors[node].nbytes
-        around = (target.start - WINDOW // 2, target.start + size + WINDOW // 2)
+        self._take_in_caches()
+        memory, start, end = target.memory, target.start, target.start + self.state.tensors[node].nbytes
+        key = self.keys.get(id(memory))
+        if key is not None:
+            self.seen[key][start:end] = memory[start:end]
+            self._compare(node, step, key, memory, max(start - WINDOW // 2, 0), start)
+            self._compare(node, step, key, memory, end, min(end + WINDOW // 2, memory.size))
         left = WINDOW
-        memories = list(self._memories().items())
-        for key, memory in memories:
-            held = self.seen.get(key)
-            if held is None:  # a cache that is used for the first time
-                held = self.seen[key] = memory.copy()
-            if memory is target.memory:
-                held[target.start : target.start + size] = memory[target.start : target.start + size]
-                self._compare(node, step, key, max(around[0], 0), target.start)
-                self._compare(node, step, key, target.start + size, min(around[1], memory.size))
-        passed = 0
-        total = sum(memory.size for _, memory in memories)
-        for key, memory in memories:
-            start = max(self.window - passed, 0)
-            if start < memory.size and left > 0:
-                end = min(start + left, memory.size)
-                self._compare(node, step, key, start, end)
-                left -= end - start
-                self.window += end - start
-            passed += memory.size
-        if self.window >= total:
-            self.window = 0
+        for _ in self.memories:
+            key, memory = self.memories[self.next]
+            start, end = self.byte, min(self.byte + left, memory.size)
+            self._compare(node, step, key, memory, start, end)
+            self.byte = end
+            if end == memory.size:
+                self.next, self.byte = (self.next + 1) % len(self.memories), 0
+            left -= max(end - start, LEAST)
+            if left <= 0:
+                break
 
     def finish(self, node: int) -> None:
         """The run is over; `node` was the last.
@@ -82,11 +87,11 @@ class Untouched:
         Raises:
             Conflict: something has changed that no node had for its result.
         """
-        for key, memory in self._memories().items():
-            self._compare(node, -1, key, 0, memory.size)
+        for key, memory in self.memories:
+            self._compare(node, -1, key, memory, 0, memory.size)
 
-    def _compare(self, node: int, step: int, key: object, start: int, end: int) -> None:
-        held, now = self.seen[key][start:end], self._memory(key)[start:end]
+    def _compare(self, node: int, step: int, key: object, memory: Any, start: int, end: int) -> None:
+        held, now = self.seen[key][start:end], memory[start:end]
         if not _equal(held, now):
             first = start + int(np.argmax(self.arena.backend.read(held != now, 0, end - start)))
             raise conflict(

@@ -99,7 +99,7 @@ def _busiest(timeline: Timeline, totals: Totals) -> list[Sentence]:
         return []
     most = max(range(len(totals.devices)), key=lambda b: (totals.devices[b].compute, -b))
     ns = totals.devices[most].compute
-    text = f"Most of it for {timeline.name(most)}: **{time_text(ns)}**, {percent(ns, timeline.total)}."
+    text = f"{timeline.name(most)} computes longest: **{time_text(ns)}**, {percent(ns, timeline.total)}."
     return [Sentence("busiest", text)]
 
 

@@ -117,6 +117,7 @@ def read_cost(data: bytes, where: str, backends: Sequence[Backend]) -> Cost:
     for name in sorted(found.devices, key=lambda name: 2 if name in cost.names else int(name in profiles)):
         if name not in known:
             raise InputError(f"{where}: no device or kind is called {name!r}{nearest(name, known)}")
+        _check(found.devices[name], Device.__struct_fields__, f"{where}: device {name!r}")  # also of a kind not here
         for i, one in enumerate(backends):
             if name == one.name or (name not in cost.names and name in (one.profile, one.type)):
                 cost = with_device(cost, i, found.devices[name], where)

@@ -105,7 +105,11 @@ def _use(timeline: Timeline, me: int, compute: list[Span], copy: list[Span], hos
     for span in compute:
         _idle(timeline, me, use.idle, at, span.start, host, ends)
         if span.kind is Kind.COMPUTE:
-            use.compute += span.end - span.start
+            works = span.end - span.start
+            if timeline.measured:  # between its kernels weights were filled and values looked at
+                works = sum(timeline.nodes.ns[span.first : span.first + span.count])
+                _add(use.idle, HOST, span.end - span.start - works)
+            use.compute += works
         else:
             _wait(timeline, me, use.idle, span)
         at = max(at, span.end)

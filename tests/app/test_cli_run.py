@@ -212,6 +212,22 @@ def test_graphs_that_cannot_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, err.startswith("galloscope: node 'result' (MUL_MAT): the result is ")) == (2, True)
 
 
+def test_files_for_one_graph_of_several(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """Also by the names that ggml gives, which stand in no file."""
+    first, second = (
+        {"tensors": [{**name, "ne": [4], "flags": ["input"]}, {"op": "SQR", "src": [0]}], "outputs": [1]}
+        for name in ({"name": "x"}, {})
+    )
+    path, file = tmp_path / "two.graph.json", tmp_path / "x.npy"
+    path.write_text(json.dumps({**first, "sequence": [second]}))
+    np.save(file, np.full(4, 10, np.float32))
+    for given, last in (("x", 0), ("x", 1), ("leaf_0", 1)):
+        found = numbers(capsys, path, "--run", str(last), "--input", f"{given}={file}")
+        assert (found["outputs"][0]["max"] == 100) == (given != "x" or last == 0)
+    code, _, err = run(capsys, path, "--run", "0", "--input", f"leaf_0={file}")
+    assert (code, "the graph has no input 'leaf_0'" in err) == (2, True)
+
+
 def test_a_graph_without_work(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     path = tmp_path / "leaf.graph.json"
     path.write_text('{"tensors": [{"name": "x", "ne": [4], "flags": ["input"]}], "outputs": ["x"]}')

@@ -247,6 +247,7 @@ class Done:
 
     def __init__(self, execution: Execution) -> None:
         self.execution = execution
+        self.follows_bytes = False
 
 
 def test_measured_lanes_after_a_run(client: FlaskClient, store: SessionStore, session: str) -> None:

@@ -272,6 +272,45 @@ def test_another_graph_begins_without_a_run(driver: Driver) -> None:
     expect(driver.page.locator("#run-answers")).to_be_visible()
 
 
+def test_colours_of_a_run_do_not_follow_to_another_graph(driver: Driver) -> None:
+    bar(driver, SMALL)
+    run(driver)
+    page = driver.page
+    expect(page.locator("#page")).to_have_attribute("data-by", "time")
+    driver.run("name => { galloscope.page.open.source(`sample:${name}`); }", LESSON)
+    expect(page.locator("#page")).to_have_attribute("data-by", "op")
+    expect(page.locator("#trouble")).to_be_hidden()
+    expect(page.locator("#notice")).to_contain_text("this graph has not been run yet")
+    page.go_back()
+    expect(page.locator("#page")).to_have_attribute("data-by", "time")
+
+
+def test_fingerprints_are_no_measured_lanes(driver: Driver) -> None:
+    bar(driver)
+    driver.page.locator("#run-backend").select_option("digest")
+    run(driver)
+    driver.page.keyboard.press("Escape")
+    driver.page.keyboard.press("5")
+    expect(driver.page.locator("#time-headline")).to_contain_text("1 micro-batch:")
+    expect(driver.page.locator("#time-source")).to_be_hidden()
+
+
+def test_from_measured_lanes_back_to_clocks_when_cleared(driver: Driver) -> None:
+    bar(driver)
+    run(driver)
+    page = driver.page
+    page.keyboard.press("Escape")
+    page.keyboard.press("5")
+    page.locator("[data-time-source=measured]").click()
+    expect(page.locator("#time-headline")).to_contain_text("The run took")
+    page.keyboard.press("x")
+    page.locator("#run-clear").click()
+    expect(page.locator("#run-clear")).to_be_hidden()
+    page.keyboard.press("5")
+    expect(page.locator("#time-headline")).to_contain_text("1 micro-batch:")
+    expect(page.locator("#time-source")).to_be_hidden()
+
+
 def test_from_the_planners_to_the_bar(driver: Driver) -> None:
     driver.open(f"?file=sample:{LESSON}")
     driver.page.keyboard.press("x")

@@ -66,7 +66,7 @@ def _flash_attn_ext(maths: Maths, call: Call, sources: Sequence[Array]) -> Array
     xp = maths.xp
     query, key, value = sources[:3]
     streams, heads, n, _ = query.shape
-    tiled = _is_tiled(call, n)
+    tiled = is_tiled(call, n)
     lost = None
     if not (maths.exact or tiled or call.source(0).dtype.name != "f32"):
         vec_dot = VEC_DOT[call.source(1).dtype.name]
@@ -88,7 +88,7 @@ def _flash_attn_ext(maths: Maths, call: Call, sources: Sequence[Array]) -> Array
     return result
 
 
-def _is_tiled(call: Call, n: int) -> bool:
+def is_tiled(call: Call, n: int) -> bool:
     """use_tiled of ggml_compute_forward_flash_attn_ext_f16."""
     names = [call.source(slot).dtype.name for slot in range(3)]
     return n >= TILE and names[0] == "f32" and names[1] == names[2] and names[1] in ("f32", "f16")

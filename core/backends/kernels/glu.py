@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...op import GLU_OPS
 from ..kernel import Call, Kernel
@@ -26,21 +27,20 @@ def _geglu_quick(maths: Maths, call: Call, x: Array, gate: Array) -> Array:
     return gelu_quick(maths, x, table_of(maths, call.source(0).dtype)) * gate
 
 
-def _limited(maths: Maths, x: Array, gate: Array, limit: float) -> tuple[Array, Array]:
+def limited(xp: Any, x: Array, gate: Array, limit: float) -> tuple[Array, Array]:
     """std::min of x and std::clamp of the gate: what is no number stays."""
-    xp = maths.xp
     gate = xp.where(gate < -limit, -limit, xp.where(gate > limit, limit, gate))
     return xp.where(x > limit, limit, x), gate
 
 
 def _swiglu_oai(maths: Maths, call: Call, x: Array, gate: Array) -> Array:
     alpha, limit = call.f32(2), call.f32(3)
-    x, gate = _limited(maths, x, gate, limit)
+    x, gate = limited(maths.xp, x, gate, limit)
     return x / (1.0 + maths.xp.exp(alpha * -x)) * (gate + 1.0)
 
 
 def _swiglu_clamp(maths: Maths, call: Call, x: Array, gate: Array) -> Array:
-    x, gate = _limited(maths, x, gate, call.f32(3))
+    x, gate = limited(maths.xp, x, gate, call.f32(3))
     return silu(maths, x) * gate
 
 
@@ -66,13 +66,17 @@ def _check(call: Call) -> str:
     return not_float(call, 1) or other_shape(call, 0, 1)
 
 
+def halves(call: Call, x: Array, gate: Array | None) -> tuple[Array, Array]:
+    """What the activation is of, and the gate: of one source its halves."""
+    if gate is not None:
+        return x, gate
+    n = x.shape[3] // 2
+    x, gate = x[:, :, :, :n], x[:, :, :, n : 2 * n]
+    return (gate, x) if call.i32(1) else (x, gate)
+
+
 def _glu(maths: Maths, call: Call, sources: Sequence[Array]) -> Array:
-    x, gate = sources[0], present(sources, 1)
-    if gate is None:
-        n = x.shape[3] // 2
-        x, gate = x[:, :, :, :n], x[:, :, :, n : 2 * n]
-        if call.i32(1):
-            x, gate = gate, x
+    x, gate = halves(call, sources[0], present(sources, 1))
     return FUNCTIONS[GLU_OPS[call.i32(0)]](maths, call, x, gate)
 
 

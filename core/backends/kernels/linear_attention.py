@@ -102,7 +102,7 @@ def _gated_delta_net(maths: Maths, call: Call, sources: Sequence[Array]) -> Arra
     xp = maths.xp
     q, k, v, gate, beta, state = sources
     n_seqs, n_tokens, heads, size = v.shape
-    q, k = (_over_heads(maths, one, n_seqs, heads) for one in (q, k))
+    q, k = (over_heads(maths, one, n_seqs, heads) for one in (q, k))
     scale = 1.0 / size**0.5
     kept = [xp.zeros_like(state)] * call.i32(0)
     kept[0] = state
@@ -120,7 +120,7 @@ def _gated_delta_net(maths: Maths, call: Call, sources: Sequence[Array]) -> Arra
     return xp.reshape(xp.concat(flat), call.node.ne[::-1])
 
 
-def _over_heads(maths: Maths, rows: Array, n_seqs: int, heads: int) -> Array:
+def over_heads(maths: Maths, rows: Array, n_seqs: int, heads: int) -> Array:
     """Rows (sequences, tokens, heads, S) for all heads (repeated in turn) and sequences (each several times)."""
     xp = maths.xp
     have_seqs, _, have, _ = rows.shape

@@ -83,7 +83,7 @@ def _mul_mat_id(maths: Maths, call: Call, sources: Sequence[Array]) -> Array:
     used = sources[2].shape[3]
     experts = xp.reshape(sources[0], (n_expert, m, k))
     ids = xp.reshape(xp.astype(sources[2], xp.int64), (n_tokens * used,))
-    _check_ids(maths, ids, n_expert)
+    check_ids(maths, ids, n_expert)
     order = xp.argsort(ids, stable=True)
     pair_rows = order // used * per_token + order % used % per_token
     factor = xp.reshape(_factor(maths, call, sources[1]), (n_tokens * per_token, k))
@@ -107,7 +107,8 @@ def _mul_mat_id(maths: Maths, call: Call, sources: Sequence[Array]) -> Array:
     return xp.reshape(xp.take(result, xp.argsort(order), axis=0), (1, n_tokens, used, m))
 
 
-def _check_ids(maths: Maths, ids: Array, n_expert: int) -> None:
+def check_ids(maths: Maths, ids: Array, n_expert: int) -> None:
+    """Raise InputError when an id is not one of an expert."""
     xp = maths.xp
     for worst in (int(xp.min(ids)), int(xp.max(ids))):
         if not 0 <= worst < n_expert:

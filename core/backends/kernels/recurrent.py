@@ -65,10 +65,10 @@ def _ssm_scan(maths: Maths, call: Call, sources: Sequence[Array]) -> Array:
         outputs.append(xp.matmul(state, c[:, t, :, None, :, None]))
         if n_tokens - 1 - t < len(kept):
             kept[n_tokens - 1 - t] = state
-    return _joined(maths, call, outputs, kept)
+    return joined(maths, call, outputs, kept)
 
 
-def _joined(maths: Maths, call: Call, outputs: list[Array], states: list[Array]) -> Array:
+def joined(maths: Maths, call: Call, outputs: list[Array], states: list[Array]) -> Array:
     """Outputs of the tokens, sequence by sequence, then the states, as one row after the other."""
     xp = maths.xp
     flat = [xp.reshape(state, (-1,)) for state in states]

@@ -123,8 +123,8 @@ def _corrected(n_dims: int, n_ctx_orig: int, rotations: float, base: float) -> f
     return quotient(as_float(n_dims * length), as_float(2.0 * logarithm(base)))
 
 
-def _angles(maths: Maths, params: Params, positions: Array, factors: Array | None) -> tuple[Array, Array]:
-    """Cosine and sine for each token and pair, [1, tokens, 1, pairs], with YaRN's factor."""
+def thetas(maths: Maths, params: Params, positions: Array, factors: Array | None) -> tuple[Array, float]:
+    """The angle of each token and pair, (1, tokens, 1, pairs), and YaRN's factor of cosine and sine."""
     xp = maths.xp
     pairs, per_token = params.pairs, 4 if params.mode & MROPE else 1
     tokens = positions.shape[3] // per_token
@@ -145,7 +145,14 @@ def _angles(maths: Maths, params: Params, positions: Array, factors: Array | Non
         # ggml's compilers add without rounding one product first; in double the product of two floats is exact.
         own = xp.astype(turned, xp.float64) * xp.astype(1.0 - mix, xp.float64)
         turned = xp.astype(own + xp.astype(theta * mix, xp.float64), xp.float32)
-    wide = xp.reshape(xp.astype(turned, xp.float64), (1, tokens, 1, pairs))
+    return xp.reshape(turned, (1, tokens, 1, pairs)), magnitude
+
+
+def _angles(maths: Maths, params: Params, positions: Array, factors: Array | None) -> tuple[Array, Array]:
+    """Cosine and sine for each token and pair, with YaRN's factor."""
+    xp = maths.xp
+    theta, magnitude = thetas(maths, params, positions, factors)
+    wide = xp.astype(theta, xp.float64)
     return xp.astype(xp.cos(wide), xp.float32) * magnitude, xp.astype(xp.sin(wide), xp.float32) * magnitude
 
 

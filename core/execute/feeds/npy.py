@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import os
+import stat
 import struct
+import warnings
 from collections.abc import Iterable, Mapping
 from math import prod
 from pathlib import Path
@@ -48,6 +50,18 @@ def parse_inputs(given: Iterable[str]) -> dict[str, Path]:
     return files
 
 
+def check_names(files: Mapping[str, Path], names: Iterable[str]) -> None:
+    """Files are for leafs that a graph has.
+
+    Raises:
+        InputError: one is for none of these names.
+    """
+    known = set(names)
+    for name, path in files.items():
+        if name not in known:
+            raise InputError(f"--input {name}={path}: the graph has no input {name!r}{nearest(name, known)}")
+
+
 class NpyFeed:
     """Some tensors from files.
 
@@ -66,10 +80,7 @@ class NpyFeed:
         Raises:
             InputError: the graph has no such leaf.
         """
-        known = set(names)
-        for name, path in files.items():
-            if name not in known:
-                raise InputError(f"--input {name}={path}: the graph has no input {name!r}{nearest(name, known)}")
+        check_names(files, names)
         self.files, self.other = dict(files), other
 
     def external(self, tensor: Tensor) -> Bytes | None:
@@ -92,7 +103,11 @@ def read_npy(path: Path, tensor: Tensor) -> Bytes:
     if tensor.nbytes != prod(tensor.ne) // tensor.dtype.block * tensor.dtype.size:
         raise InputError(f"--input {tensor.name}={path}: the tensor is not contiguous, a file cannot fill it")
     try:
-        with open(path, "rb") as file:
+        # Without waiting: a pipe nobody writes to must not hang the reader.
+        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise InputError(f"{path}: not a regular file")
             shape, fortran, dtype = _header(file)
             _check(path, tensor, shape, dtype)
             have, need = os.fstat(file.fileno()).st_size, file.tell() + tensor.nbytes
@@ -125,8 +140,10 @@ def _header(file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
     if size > MAX_HEADER:
         raise ValueError(f"a header of {size:,} bytes")
     try:
-        fields = ast.literal_eval(file.read(size).decode("latin1").strip())
-        shape, fortran, dtype = fields["shape"], fields["fortran_order"], np.dtype(fields["descr"])
+        with warnings.catch_warnings():  # of a header that is no Python, on the error stream
+            warnings.simplefilter("ignore")
+            fields = ast.literal_eval(file.read(size).decode("latin1").strip())
+            shape, fortran, dtype = fields["shape"], fields["fortran_order"], np.dtype(fields["descr"])
     except (ValueError, SyntaxError, KeyError, TypeError, RecursionError, MemoryError):
         raise ValueError("its header is broken") from None
     if not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape) or type(fortran) is not bool:

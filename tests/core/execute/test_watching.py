@@ -1,15 +1,20 @@
 """Poison and the comparison of everything that a node does not own."""
 
+import json
+from typing import Any
+
 import numpy as np
 import pytest
 
 from galloscope.core.backends.backend import make_backend
 from galloscope.core.check.liveness import live_steps
+from galloscope.core.execute import untouched
 from galloscope.core.execute.conflict import Conflict
 from galloscope.core.execute.executor import Executor, Settings
 from galloscope.core.execute.feeds.random import RandomFeed
 from galloscope.core.execute.hooks import Hooks
 from galloscope.core.execute.layout import Layout, layout_of
+from galloscope.core.files.graph_json import parse_graph
 from galloscope.core.replay import replay
 from galloscope.core.session import trace
 from galloscope.core.tensor import Flag
@@ -37,6 +42,29 @@ def test_a_stray_write_is_found(far: bool) -> None:
 
     with pytest.raises(Conflict, match="has changed, which is not its own"):
         executor.run(RUN, STATE, FEED, Hooks(node=scribble))
+
+
+def test_the_window_goes_through_thousands_of_caches_in_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each counts for more than its few bytes, and a stray write to any of them is seen before the window is back."""
+    monkeypatch.setattr(untouched, "WINDOW", 4 * untouched.LEAST)
+    caches = [f"k{number}" for number in range(40)]
+    tensors: list[dict[str, Any]] = [{"name": name, "ne": [8], "alloc_in": "CPU"} for name in caches]
+    sums = [(f"t{number}", [f"t{number - 1}" if number else "k0", caches[number % 40]]) for number in range(100)]
+    tensors += [{"name": name, "op": "ADD", "src": sources, "ne": [8]} for name, sources in sums]
+    problem = parse_graph(json.dumps({"tensors": tensors, "outputs": ["t99"]}).encode())
+    run = trace(problem).runs[-1]
+    executor = Executor(make_backend("numpy"), Settings(guard=True))
+    seen = []
+
+    def scribble(node: int) -> None:
+        seen.append(node)
+        if len(seen) == 60:
+            memory = next(memory for key, memory in executor.arena.externals.items() if key[0] == "k7")
+            memory[5] ^= 0x55
+
+    with pytest.raises(Conflict, match=r"byte 5 of .*'k7'"):
+        executor.run(run, replay(run), RandomFeed(run.request.graph, 1), Hooks(node=scribble))
+    assert 60 < len(seen) <= 60 + 11
 
 
 def test_what_is_dead_is_poisoned_and_what_is_kept_is_not() -> None:
