@@ -221,6 +221,8 @@ def execute(
             if both:
                 compared = both.run(run, state, feed, layout, both_done)
                 execution, differing = compared.execution, differing_of(compared, state)
+                if differing:  # what comes after it may be equal again, as a stale copy of the same input is
+                    break
             else:
                 execution = executor.run(run, state, feed, Hooks(eval=begins, node=after), layout)
         except Conflict as found:

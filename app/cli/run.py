@@ -120,15 +120,16 @@ def _answer(args: argparse.Namespace, done: Executed, outputs: Sequence[Output],
     from .run_output import keys_of, npz_of
     from .run_text import run_numbers, run_text
 
-    if out is not None and done.conflict is None:
+    ended = done.conflict is None and bool(outputs or not done.differing)  # what differs ends it before the last run
+    if out is not None and ended:
         write_file(out, npz_of(outputs), args.force)
     if args.json:
         sys.stdout.buffer.write(msgspec.json.encode(run_numbers(done, outputs, keys_of(outputs))) + b"\n")
     else:
         print(run_text(done, outputs, top, every_node=args.nodes))
-        if out is not None and done.conflict is None:
+        if out is not None and ended:
             print(f"\n{printable(str(out))}: {count(len(outputs), 'output')}")
-    if done.conflict is not None and out is not None:
+    if out is not None and not ended:
         tell(f"{printable(str(out))} is not written: the graph was not run to its end")
     return 1 if done.conflict is not None or done.differing else 0
 

@@ -71,7 +71,7 @@ def _time(done: Executed) -> Sentence | None:
     nodes, ended = count(len(execution.nodes), "node"), seconds_text(execution.seconds)
     if done.follows_bytes:
         return Sentence(
-            "time", f"**{nodes}** followed by the fingerprints of their bytes in {ended}; no numbers are computed."
+            "time", f"**{ended}** to follow {nodes} by the fingerprints of their bytes; no numbers are computed."
         )
     ops = by_op(done)
     whole = sum(one.seconds for one in ops)

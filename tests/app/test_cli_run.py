@@ -12,6 +12,7 @@ from galloscope.app.cli import main
 from galloscope.app.cli.run_output import key_of
 from galloscope.core.models.made_up import MadeUp
 from galloscope.tests.core.execute.written import write_model
+from galloscope.tests.corpora import graph_path
 
 SAMPLES = Path(__file__).parent.parent.parent / "sample_graphs"
 LESSON = SAMPLES / "lesson-in-place.graph.json"
@@ -212,6 +213,16 @@ def test_graphs_that_cannot_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, err.startswith("galloscope: node 'result' (MUL_MAT): the result is ")) == (2, True)
 
 
+def test_a_difference_before_the_last_run_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The second time the stale copy holds what the first one left, which is the same."""
+    path, out = graph_path("s_pin_view"), tmp_path / "out.npz"
+    words = ("--backend", "digest", "--compare", "naive", "--batches", "2", "-o", str(out))
+    code, said, err = run(capsys, path, *words)
+    assert (code, said.splitlines()[0]) == (1, "! 1 node differs from a run without shared memory, first o.")
+    assert "is not written: the graph was not run to its end" in err
+    assert not out.exists()
+
+
 def test_files_for_one_graph_of_several(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """Also by the names that ggml gives, which stand in no file."""
     first, second = (
@@ -226,6 +237,17 @@ def test_files_for_one_graph_of_several(capsys: pytest.CaptureFixture[str], tmp_
         assert (found["outputs"][0]["max"] == 100) == (given != "x" or last == 0)
     code, _, err = run(capsys, path, "--run", "0", "--input", f"leaf_0={file}")
     assert (code, "the graph has no input 'leaf_0'" in err) == (2, True)
+
+
+@pytest.mark.parametrize("backend", ["numpy", "digest"])
+def test_more_elements_than_bytes(capsys: pytest.CaptureFixture[str], tmp_path: Path, backend: str) -> None:
+    """With strides of 0 a few bytes are as many numbers as one likes."""
+    path, ne = tmp_path / "many.graph.json", [1 << 53] * 3
+    leaf = {"name": "x", "ne": ne, "nb": [0, 0, 0, 0], "flags": ["input"]}
+    node = {"name": "y", "op": "SQR", "src": ["x"], "ne": ne, "nb": [0, 0, 0, 0]}
+    path.write_text(json.dumps({"tensors": [leaf, node], "outputs": ["y"]}))
+    code, _, err = run(capsys, path, "--backend", backend)
+    assert (code, err.count("\n"), f"has {2**159} elements: this graph can be planned, not run" in err) == (2, 1, True)
 
 
 def test_a_graph_without_work(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

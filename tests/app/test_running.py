@@ -129,7 +129,7 @@ def test_what_cannot_be_computed_is_told(client: FlaskClient) -> None:
     found = result(client, base)
     assert found["colors"] == {}  # the time of a fingerprint says nothing about the op
     assert [one["topic"] for one in found["answers"]] == ["time"]
-    assert "followed by the fingerprints" in found["answers"][0]["text"]
+    assert "by the fingerprints of their bytes" in found["answers"][0]["text"]
     board = client.get(f"{opened(client, 'lesson-no-device')}/board.json").get_json()
     assert board["why"] == "Real ggml stops at this graph, so there is nothing to run."
 
