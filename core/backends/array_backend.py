@@ -140,13 +140,10 @@ class ArrayBackend:
             return lambda: to_values(xp, dtype, seen, to_host)
         key = (self.address(span.memory), span.start, dtype.id, tensor.ne, tensor.nb)
 
-        def kept() -> Array:
-            values = self._kept.get(key)
-            if values is None:
-                values = self._kept[key] = to_values(xp, dtype, seen, to_host)
-            return values
-
-        return kept
+        values = self._kept.get(key)
+        if values is None:  # now, not in the first node that reads it: that would be blamed for the time
+            values = self._kept[key] = to_values(xp, dtype, seen, to_host)
+        return lambda: values
 
     def elements(self, tensor: Tensor, span: Span) -> npt.NDArray[np.uint8]:
         """The bytes of the elements, row after row."""

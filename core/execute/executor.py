@@ -234,8 +234,10 @@ class _Work:
             self.guard.before(node, step, program.needed(node))
         if self.poison:
             self.poison.before(step)
+        bound = time.perf_counter()
         compute = program.bind(node)
         start = time.perf_counter()
+        self.execution.preparing += start - bound
         compute()
         seconds = time.perf_counter() - start
         if self.guard:

@@ -47,9 +47,11 @@ class Execution:
         nodes: in the order of execution; view ops and nodes without the COMPUTE flag are not run.
         events: what the devices were told, as the compute loop recorded it while it ran.
         seconds: from the first copy to the last node.
+        preparing: of these, what nodes took to be bound to their addresses and weights to be converted, once.
     """
 
     state: State
     nodes: list[NodeRun] = field(default_factory=list)
     events: list[Event] = field(default_factory=list)
     seconds: float = 0.0
+    preparing: float = 0.0

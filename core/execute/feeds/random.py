@@ -19,7 +19,7 @@ from ...op import Op
 from ...tensor import Tensor
 from ..feed import Bytes
 from .blocks import set_scales
-from .uses import Range, Uses, is_mask
+from .uses import Cells, Range, Uses, is_mask
 
 LIMIT = 16 << 30
 """Bytes of random weights, all together, that are made when nothing else is said."""
@@ -38,8 +38,8 @@ class RandomFeed:
     """Random weights and inputs of one graph; pre-allocated tensors that are no weights (caches) are zeros.
 
     Norms and rope factors lie around 1, other weights around 0 with a deviation of 1/sqrt(elements of a row), inputs
-    around 0 with 1. Integers are ids within bounds, distinct where they must be, or positions that count up; the
-    `data` a graph file gives come first. Masks are causal.
+    around 0 with 1. Integers are ids within bounds, distinct where they must be, or positions that count up; tokens go
+    to the first cells of a cache, so that causal masks let them see each other. The `data` of a graph file come first.
     """
 
     def __init__(self, graph: Graph, seed: int, order: Order = Order.LEFT_TO_RIGHT, limit: int = LIMIT) -> None:
@@ -102,7 +102,9 @@ def _integers(tensor: Tensor, allowed: Range, bits: np.random.PCG64) -> Bytes:
         given = np.zeros(count, dtype)
         given[: len(tensor.data)] = np.array(tensor.data[:count], np.int64).astype(dtype)
         return given.view(np.uint8)
-    if allowed.counting:
+    if allowed.cells is not None:
+        values = _cell_ids(allowed.cells, count)
+    elif allowed.counting:
         values = np.arange(count) % below
     elif allowed.distinct:
         # Each run of `distinct` begins anywhere and goes on with a stride that comes back to a number last.
@@ -113,6 +115,14 @@ def _integers(tensor: Tensor, allowed: Range, bits: np.random.PCG64) -> Bytes:
     else:
         values = _raw(bits, count) % np.uint64(below)
     return values.astype(dtype).view(np.uint8)
+
+
+def _cell_ids(cells: Cells, count: int) -> npt.NDArray[np.int64]:
+    """Row ids of a cache, token after token of each sequence from its first cell on."""
+    tokens = np.arange(count // cells.width)
+    stream, cell = np.divmod(tokens, max(1, len(tokens) // cells.streams))
+    first = stream * cells.size * cells.width + cell
+    return np.asarray(first[:, None] + np.arange(cells.width) * cells.size, np.int64).reshape(-1)
 
 
 def _raw(bits: np.random.PCG64, count: int) -> npt.NDArray[np.uint64]:

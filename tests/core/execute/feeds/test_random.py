@@ -6,12 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from galloscope.core.backends.backend import make_backend
 from galloscope.core.backends.quants import dequantize
 from galloscope.core.dtypes import DTYPES
 from galloscope.core.errors import InputError
+from galloscope.core.execute.executor import Executor
 from galloscope.core.execute.feeds.blocks import QUANTISED
-from galloscope.core.execute.feeds.random import RandomFeed
+from galloscope.core.execute.feeds.random import RandomFeed, _cell_ids
+from galloscope.core.execute.feeds.uses import Cells
 from galloscope.core.graph import Graph
+from galloscope.core.llama.options import GraphMode
+from galloscope.core.op import Op
 from galloscope.core.ops import (
     Lazy,
     add_id,
@@ -29,8 +34,11 @@ from galloscope.core.ops import (
     soft_max_ext,
     view,
 )
+from galloscope.core.replay import replay
+from galloscope.core.session import trace
 from galloscope.core.tensor import Tensor
 from galloscope.tests.core.execute.feeds.leafs import F16, F32, I32, I64, graph_of, leaf, named, same, tensor
+from galloscope.tests.core.execute.problems import MODELS_MADE, problem_of
 
 NUMPY = {"f32": np.float32, "f16": np.float16, "i32": np.int32, "i64": np.int64, "f64": np.float64, "i8": np.int8}
 DEVIATION_OF_TYPE = 0.2
@@ -221,3 +229,37 @@ def test_data_of_the_file_come_first() -> None:
         graph.roots,
     )
     assert list(input_of(with_data, "ids").reshape(-1)) == [6, 5, 0, 0]
+
+
+@pytest.mark.parametrize("flash", [False, True])
+@pytest.mark.parametrize("mode", list(GraphMode))
+@pytest.mark.parametrize("model", MODELS_MADE)
+def test_attention_sees_what_was_written(model: str, mode: GraphMode, flash: bool) -> None:
+    """Tokens go to the cells that the causal mask lets them see: attention over cells of zeros would hide mistakes."""
+    problem = problem_of(model, 0, 1, mode, flash)
+    run = trace(problem).runs[-1]
+    state = replay(run)
+    execution = Executor(make_backend("numpy")).run(run, state, RandomFeed(problem.requests[-1].graph, 1))
+    tensors = state.tensors
+    scores = {node for node in state.nodes if tensors[node].op is Op.SOFT_MAX}
+    attention = [
+        one
+        for one in execution.nodes
+        if tensors[one.node].op is Op.FLASH_ATTN_EXT
+        or (tensors[one.node].op is Op.MUL_MAT and scores & set(state.src[one.node]))
+    ]
+    assert attention
+    for one in attention:
+        assert one.low is not None
+        assert one.high is not None
+        assert one.low < 0 < one.high
+
+
+def test_cells_of_several_sequences() -> None:
+    whole = Cells(size=4, streams=2, width=1)
+    assert _cell_ids(whole, 6).tolist() == [0, 1, 2, 4, 5, 6]
+    by_element = Cells(size=4, streams=1, width=3)
+    assert _cell_ids(by_element, 6).tolist() == [0, 4, 8, 1, 5, 9]
+    assert not whole.fits(5)
+    assert not whole.fits(10)
+    assert not by_element.fits(7)
