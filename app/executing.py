@@ -228,7 +228,7 @@ def execute(
         except Conflict as found:
             execution, conflict = Execution(state), found
             break
-    made = Executed(execution, how.backend, filling.text, how.exact, how.poison, how.guard, conflict, differing)
+    made = Executed(execution, how.backend, filling.text, how.exact, how.poison, how.guard, conflict, differing, k + 1)
     return made, kept
 
 

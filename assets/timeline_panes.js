@@ -33,6 +33,7 @@
     return element("div", "gs-time-use", [
       element("div", "gs-time-line", [swatch(scene, one.device), element("strong", "", deviceOf(scene, one.device).name), element("span", "gs-number", `computes ${one.busy.replace(" ", "\u00a0")}, ${one.compute}`)]),
       bar,
+      one.made_of ? element("div", "gs-muted", `computing is ${one.made_of.replaceAll(" %", "\u00a0%")}`) : "",
       element("div", "gs-muted", told.join(" · ") || (scene.measured ? "" : "never idle")),
     ]);
   }

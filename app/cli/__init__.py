@@ -85,7 +85,9 @@ def _run(words: Sequence[str]) -> int:
             stream.reconfigure(errors="backslashreplace")
     args, unknown = parser.parse_known_args(_joined(words))
     if unknown:
-        raise InputError(f"{unknown[0]}: galloscope {args.command} has no such option{nearest(unknown[0], BY_NAME)}")
+        known = unknown[0] in (*BY_NAME, "--mode", "--graphs")  # elsewhere
+        hint = "" if known else nearest(unknown[0], BY_NAME)
+        raise InputError(f"{unknown[0]}: galloscope {args.command} has no such option{hint}")
     if sys.stdout is None and args.command not in ELSEWHERE:
         raise InputError("there is no standard output to write to")
     module = importlib.import_module(f".{args.command}", __name__)

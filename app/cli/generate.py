@@ -23,6 +23,7 @@ from .output import tell
 
 if TYPE_CHECKING:
     from ...core.execute.generate import Generator
+    from ...core.gguf.header import Header
     from ...core.llama.options import Options
     from ...core.native.observe import Observation
 
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--guard", action="store_true", help="check before and after each node whose bytes are whose")
     parser.add_argument("--compare", choices=(LLAMA,), help="with the real one, whose tokens are fed back")
     parser.add_argument("--json", action="store_true", help="everything as one JSON object on a line")
-    add_model_options(parser)
+    add_model_options(parser, ())
 
 
 def run(args: argparse.Namespace) -> int:
@@ -51,16 +52,15 @@ def run(args: argparse.Namespace) -> int:
     from ...core.gguf.read import read_header
 
     need_gguf(args.file)
-    for name in ("mode", "graphs"):
-        if getattr(args, name):
-            raise InputError(f"--{name}: generate builds the graphs that it needs, leave it out")
+    header = read_header(args.file)
+    _check_builder(header, args.file)
     prompt, count = _tokens(args.tokens), _count(args.count)
     options = options_of(args)
-    made = _generator(args, options)
+    made = _generator(args, header, options)
     made.generate(prompt, count)  # refuses what cannot be, before anybody is asked
     theirs = _observed(args, made.options, prompt, count) if args.compare else None
-    pieces = token_pieces(read_header(args.file).metadata)
-    total = Total(len(prompt))
+    pieces = token_pieces(header.metadata)
+    total = Total(len(prompt), args.guard, args.poison)
     if not args.json:
         print(head(pieces, compared=theirs is not None), flush=True)
     try:
@@ -80,7 +80,23 @@ def run(args: argparse.Namespace) -> int:
     return 1 if total.differing else 0
 
 
-def _generator(args: argparse.Namespace, options: Options) -> Generator:
+def _check_builder(header: Header, path: str) -> None:
+    """The real llama.cpp hands out the graphs that it reserves, and none for the cells that a token sees.
+
+    Raises:
+        InputError: galloscope cannot build the graphs of this architecture.
+    """
+    from ...core.models import MODELS
+
+    name = header.architecture
+    if name and name not in MODELS:
+        raise InputError(
+            f"{path}: generate needs one of galloscope's own builders ({', '.join(MODELS)}), there is none for "
+            f"{name!r}; `galloscope run` and `galloscope stats` open it with the real llama.cpp"
+        )
+
+
+def _generator(args: argparse.Namespace, header: Header, options: Options) -> Generator:
     from ...core.backends.backend import make_backend
     from ...core.execute.executor import Settings
     from ...core.execute.generate import Generator
@@ -88,7 +104,7 @@ def _generator(args: argparse.Namespace, options: Options) -> Generator:
     backend = make_backend(args.backend, exact=args.exact)
     if not backend.arithmetic:
         raise InputError(f"--backend {args.backend}: it computes no logits, so there is no token to choose")
-    return Generator(args.file, options, backend, Settings(args.poison, args.guard, stats=False))
+    return Generator(header, options, backend, Settings(args.poison, args.guard, stats=False))
 
 
 def _observed(args: argparse.Namespace, options: Options, prompt: list[int], count: int) -> Observation:

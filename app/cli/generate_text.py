@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 PIECES = "tokenizer.ggml.tokens"
 _WIDTHS = (5, 8, 20, 10, 10, 10)
 _PIECE = 2
+_BYTE = re.compile(r"\\udc([89a-f][0-9a-f])")
+"""A byte that is no UTF-8, as Python's surrogate escapes write it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,17 +74,30 @@ class Pieces:
         self.known = known
 
     def of(self, token: int) -> str:
-        """What a token writes, on one line."""
+        """What a token writes, on one line; quoted where it would not be seen."""
         if token >= len(self.known):
             return ""
-        text = str(self.known[token])
-        return printable(text if len(text) <= _WIDTHS[_PIECE] else text[: _WIDTHS[_PIECE] - 1] + "…")
+        text = shown_piece(str(self.known[token]))
+        return text if len(text) <= _WIDTHS[_PIECE] else text[: _WIDTHS[_PIECE] - 1] + "…"
+
+
+def shown_piece(text: str) -> str:
+    r"""A piece as it is, or in quotes and escaped where it is empty, has spaces around it or what cannot be shown.
+
+    >>> print(shown_piece("the"), shown_piece("\n"), shown_piece(" "), shown_piece("\udcff"))
+    the '\n' ' ' '\xff'
+    """
+    if text and text.isprintable() and text == text.strip():
+        return text
+    return _BYTE.sub(r"\\x\1", repr(text))
 
 
 def token_pieces(metadata: Mapping[str, Any]) -> Pieces:
     """The vocabulary of a model."""
     found = metadata.get(PIECES, ())
-    return Pieces(found.read() if isinstance(found, LazyArray) else found if isinstance(found, tuple) else ())
+    if isinstance(found, LazyArray):
+        return Pieces(found.read(errors="surrogateescape"))
+    return Pieces(found if isinstance(found, tuple) else ())
 
 
 def margin_of(logits: Any, token: int) -> float:
@@ -94,15 +110,29 @@ def margin_of(logits: Any, token: int) -> float:
 
 @dataclass(slots=True)
 class Total:
-    """What all steps add up to."""
+    """What all steps add up to.
+
+    Attributes:
+        prompt: its tokens.
+        guard: the owner of every byte was checked; whoever found an overlap ended the run.
+        poison: bytes that hold nothing were filled with NaN.
+        steps: one a token.
+        ops: seconds by kind of op.
+        wrong: numbers of the steps with logits that are no finite numbers.
+    """
 
     prompt: int
+    guard: bool = False
+    poison: bool = False
     steps: list[Told] = field(default_factory=list)
     ops: dict[str, float] = field(default_factory=lambda: defaultdict(float))
+    wrong: list[int] = field(default_factory=list)
 
     def add(self, told: Told, step: Step) -> None:
         """One more step."""
         self.steps.append(told)
+        if not np.isfinite(step.logits).all():
+            self.wrong.append(told.number)
         tensors = step.execution.state.tensors
         for one in step.execution.nodes:
             self.ops[tensors[one.node].op.value] += one.seconds
@@ -170,7 +200,22 @@ def _sentences(total: Total) -> list[str]:
             one = wrong[0]
             text += f"; first other at step {one.number}, where llama.cpp's margin is {number_text(one.their_margin)}"
         told.append(text)
-    return told
+    return [*told, *_verdicts(total)]
+
+
+def _verdicts(total: Total) -> list[str]:
+    """Of the checks, in the words of `galloscope run`."""
+    if total.wrong:
+        told = f"! logits that are no numbers in {count(len(total.wrong), 'step')}, first in step {total.wrong[0]}"
+        return [told, *([_sound(total)] if total.guard else [])]
+    if total.guard:
+        return [_sound(total) + ("; no poison reached a logit" if total.poison else "")]
+    return ["No poison: nothing that was freed or never written reached a logit"] if total.poison else []
+
+
+def _sound(total: Total) -> str:
+    steps = count(len(total.steps), "step")
+    return f"Sound: in every graph of {steps} every byte read was still its owner's"
 
 
 def numbers(total: Total, options: Options) -> dict[str, Any]:
@@ -196,5 +241,7 @@ def numbers(total: Total, options: Options) -> dict[str, Any]:
             for one in total.steps
         ],
         "ops": dict(total.ops),
+        "poison": total.poison,
+        "guard": {"sound": True} if total.guard else None,
         "equal": None if total.steps[0].theirs is None else not total.differing,
     }

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import InputError, nearest, printable
 from ...core.files.graph_json import read_graph
+from ...core.files.reading import read_bytes
 from ...core.gguf.magic import is_gguf
 from ...core.gguf.source import file_source
+from ...core.graph import Problem
 from ...core.log import Run
 from ...core.session import Session, trace
 from ...core.state import State
@@ -43,18 +45,23 @@ class Loaded:
 
 
 def add_file(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
-    """FILE, --run and the options of a GGUF; without a FILE the commands look at the opening sample."""
+    """FILE, --run and the options of a GGUF."""
+    add_path(parser, required=required)
+    add_model_options(parser)
+
+
+def add_path(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """FILE and --run; without a FILE the commands look at the opening sample."""
     parser.add_argument(
         "file",
         nargs=None if required else "?",
         default=None if required else str(find_sample(FIRST).path),
         metavar="FILE",
-        help="GGUF, or graph JSON, plain or gzip" + ("" if required else " (default: a sample)"),
+        help="GGUF, or graph JSON, plain or gzip" + ("" if required else f" (default: the sample {FIRST})"),
     )
     parser.add_argument(
         "--run", type=int, default=0, metavar="N", help="which run of a sequence (default 0, the first)"
     )
-    add_model_options(parser)
 
 
 def load_all(path: str, args: argparse.Namespace) -> list[Loaded]:
@@ -65,9 +72,25 @@ def load_all(path: str, args: argparse.Namespace) -> list[Loaded]:
     """
     if not is_gguf(path):
         refuse_model_options(args, path)
-        return [Loaded(trace(read_graph(path)))]
+        return [Loaded(trace(_graph(path)))]
     model = load_model(path, args)
     return [Loaded(one.session, model, one) for one in model.graphs]
+
+
+def _graph(path: str) -> Problem:
+    """A graph file; of buffers it is said where they belong.
+
+    Raises:
+        InputError: it cannot be used.
+    """
+    try:
+        return read_graph(path)
+    except InputError:
+        from ..buffers_open import is_buffers_csv  # only where something is wrong
+
+        if is_buffers_csv(read_bytes(path)):
+            raise InputError(f"{path}: a CSV of buffers and no graph: use `galloscope plan`") from None
+        raise
 
 
 def need_gguf(path: str, otherwise: str = "") -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from ...core.errors import InputError
+from ...core.gguf.source import file_source
 from ...core.llama.arguments import read_command, read_words
 from ...core.llama.flags import BY_NAME, FLAGS, Flag, read_value, set_value
 from ...core.llama.options import GraphMode, Options, Override
@@ -21,13 +22,24 @@ MODES = {
     "decode": (GraphMode.DECODE,),
     "both": (GraphMode.PREFILL, GraphMode.DECODE),
 }
+ONE_MODE = ("prefill", "decode")
+"""For commands that take one graph."""
+GRAPH_FIELDS = ("n_tokens", "n_outputs")
+"""Options that say what a graph is for."""
 _GIVEN = "model_options"
 
 
-def add_model_options(parser: argparse.ArgumentParser) -> None:
-    """Every flag of `core.llama.flags`, `--mode` and `--graphs`."""
+def add_model_options(parser: argparse.ArgumentParser, modes: Sequence[str] = tuple(MODES)) -> None:
+    """The flags of `core.llama.flags`, `--mode` and `--graphs`.
+
+    Args:
+        parser: of a command.
+        modes: what `--mode` offers; () for a command that makes its graphs itself and takes no option about them.
+    """
     group = parser.add_argument_group("for a GGUF, as in llama.cpp")
     for flag in FLAGS:
+        if flag.field in GRAPH_FIELDS and not modes:
+            continue
         kind: dict[str, Any] = {"nargs": 0} if flag.switch is not None else {"metavar": flag.metavar}
         group.add_argument(
             *flag.names, *flag.undo, dest=flag.field, help=flag.help, action=_Given, default=None, flag=flag, **kind
@@ -42,7 +54,9 @@ def add_model_options(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="a llama.cpp command in quotes, whose options are used; those given beside it come first",
     )
-    group.add_argument("--mode", choices=list(MODES), default=None, help="which graphs (default prefill)")
+    if not modes:
+        return
+    group.add_argument("--mode", choices=list(modes), default=None, help="which graphs (default prefill)")
     group.add_argument(
         "--graphs",
         choices=("auto", "llama.cpp", "builder"),
@@ -92,19 +106,21 @@ def modes_of(args: argparse.Namespace) -> tuple[GraphMode, ...]:
     return MODES[args.mode or "prefill"]
 
 
-def refuse_model_options(args: argparse.Namespace, path: str) -> None:
-    """A graph file is what it is: options of a model would do nothing.
+def refuse_model_options(args: argparse.Namespace, path: str | None) -> None:
+    """A graph file, or the sample that stands for none, is what it is: options of a model would do nothing.
 
     Raises:
-        InputError: one was given.
+        InputError: one was given, or there is no such file to belong to.
     """
     given = [
         *(getattr(args, _GIVEN, None) or ()),
         *(name for name in ("pasted", "mode", "graphs") if getattr(args, name)),
     ]
     if given:
+        if path is not None:
+            file_source(path)  # it says what is wrong with the file itself
         flag = next((flag.names[0] for flag in FLAGS if flag.field == given[0]), f"--{given[0]}")
-        raise InputError(f"{path}: {flag} belongs to GGUF files, and this is none")
+        raise InputError(f"{path or 'the sample'}: {flag} belongs to GGUF files, and this is none")
 
 
 class _Given(argparse.Action):

@@ -47,7 +47,7 @@ def timeline_report(args: argparse.Namespace, kind: str) -> bytes:
     if kind == ".perfetto.json":
         from ...core.timeline.perfetto_json import perfetto_json
 
-        return perfetto_json(timeline, state)
+        return perfetto_json(timeline, state, cost)
     if kind == ".pftrace":
         from ...core.timeline.perfetto_proto import perfetto_proto
 

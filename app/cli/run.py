@@ -21,7 +21,8 @@ import msgspec
 from ...core.errors import InputError, printable
 from ...core.explain.sentence import count
 from ...core.gguf.magic import is_gguf
-from .inputs import Teller, add_file, load, pick_run
+from .inputs import Teller, add_path, load, pick_run
+from .model_options import ONE_MODE, add_model_options
 from .output import check_place, tell, write_file
 
 if TYPE_CHECKING:
@@ -30,13 +31,14 @@ if TYPE_CHECKING:
     from .run_output import Output
 
 COMPARE = "naive"
+DIGEST = "--backend digest"
 MOST = 10**18
 """Of a number on the command line."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `galloscope run`."""
-    add_file(parser)
+    add_path(parser)
     parser.add_argument("--weights", metavar="GGUF", help="weights from a model file (default for a GGUF: its own)")
     parser.add_argument("--random-weights", metavar="SEED", help="random weights and inputs (default: 1)")
     parser.add_argument(
@@ -58,6 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     shown.add_argument("--json", action="store_true", help="everything as one JSON object on a line")
     shown.add_argument("-o", "--output", metavar="OUT", help="write the outputs: .npz, shapes as numpy has them")
     shown.add_argument("--force", action="store_true", help="replace OUT when it exists")
+    add_model_options(parser, ONE_MODE)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -111,9 +114,19 @@ def _execute(ready: Ready, filling: Filling, how: How) -> tuple[Executed, list[O
             keep=lambda state: output_ids(state, [root.tensor for root in ready.request.graph.roots]),
             progress=lambda at, of: told.say(f"node {at:,} of {of:,}"),
         )
+    except InputError as error:
+        raise _with_way_out(error) from None
     finally:
         told.end()
     return done, outputs_of(done, kept)
+
+
+def _with_way_out(error: InputError) -> InputError:
+    """Of a node that no kernel can compute: graphs made only for planning have shapes that their ops never have."""
+    said = str(error)
+    if not said.startswith("node ") or DIGEST in said:
+        return error
+    return InputError(f"{said}; if the graph was made only for planning, {DIGEST} follows its bytes")
 
 
 def _answer(args: argparse.Namespace, done: Executed, outputs: Sequence[Output], top: int, out: Path | None) -> int:

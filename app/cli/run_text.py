@@ -80,7 +80,7 @@ def _nodes(done: Executed, nodes: Sequence[NodeRun], title: str = "node") -> str
                 bad,
             )
         )
-    head = (title, "op", "backend", "shape", "time", "min", "max", "mean", "no numbers")
+    head = (title, "op", "device", "shape", "time", "min", "max", "mean", "no numbers")
     return _narrow(head, rows, right=(4, 5, 6, 7))
 
 
@@ -120,6 +120,7 @@ def run_numbers(done: Executed, outputs: Sequence[Output], keys: dict[int, str])
         "filled": done.filled,
         "exact": done.exact,
         "poison": done.poison,
+        "runs": done.runs,
         "seconds": execution.seconds,
         "guard": None if not done.guard else {
             "sound": found is None,

@@ -1,12 +1,14 @@
 """When would each device compute, copy and wait? Simulated: device clocks with assumed rates, nothing is run.
 
-Prints the answer, then devices, links and the longest spans. `report -o trace.perfetto.json` writes the whole of it.
+Prints the answer, then devices, links, the slowest nodes and the longest spans. `report -o trace.perfetto.json` writes
+the whole of it.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
+from collections import Counter
 from typing import Any
 
 import msgspec
@@ -15,16 +17,17 @@ from ...core.replay import replay
 from ...core.state import State
 from ...core.text import bytes_text
 from ...core.timeline.answers import idle_text, percent, reason_text, time_text, timeline_answers
-from ...core.timeline.cost import Cost
-from ...core.timeline.lanes import Kind, Timeline
+from ...core.timeline.cost import Cost, cost_numbers
+from ...core.timeline.lanes import Bound, Kind, Timeline
 from ...core.timeline.simulate import simulate
 from ...core.timeline.totals import Totals, totals_of
-from ...core.timeline.words import lane_title, span_title
+from ...core.timeline.words import lane_title, span_title, tensor_name
 from .inputs import add_file, load_all, pick_run
 from .table import table
 from .timeline_options import add_timeline_options, batches_of, timeline_with
 
 MOST_ROWS = 12
+MOST_NODES = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,9 +62,12 @@ def _print(timeline: Timeline, totals: Totals, state: State, cost: Cost, alone: 
         print(sentence.text)
     print(about(timeline, cost))
     print("\n" + _devices(timeline, totals))
+    print("\n" + _parts(timeline, totals))
     if totals.links:
         print("\n" + _links(timeline, totals))
     print("\n" + _waits(timeline, totals))
+    print("\n" + _slowest(timeline, state))
+    print("\n" + _ops(timeline, state))
     print("\n" + _longest(timeline, state))
 
 
@@ -85,6 +91,44 @@ def _devices(timeline: Timeline, totals: Totals) -> str:
         for name, use in zip(timeline.names, totals.devices, strict=True)
     ]
     return table(("device", "computes", "busy", "copies", "idle"), rows, right=(1, 2, 3))
+
+
+def _parts(timeline: Timeline, totals: Totals) -> str:
+    """What the computing of each device is."""
+    rows = [
+        (name, *(percent(use.parts[bound], use.compute) for bound in Bound))
+        for name, use in zip(timeline.names, totals.devices, strict=True)
+        if use.compute
+    ]
+    return table(("computing of", *(bound.value for bound in Bound)), rows, right=(1, 2, 3))
+
+
+def _slowest(timeline: Timeline, state: State) -> str:
+    """The nodes that take most, of one micro-batch."""
+    nodes = timeline.nodes
+    rows = []
+    for row in sorted(range(len(nodes.ns)), key=lambda row: -nodes.ns[row])[:MOST_NODES]:
+        parts, tensor = nodes.parts(row), nodes.tensor[row]
+        op, device = state.tensors[tensor].op.value, timeline.name(nodes.backend[row])
+        bound = max(parts, key=lambda one: parts[one]).value
+        rows.append((tensor_name(state, tensor), op, device, time_text(nodes.ns[row]), bound))
+    return table(("slowest nodes", "op", "device", "time", "bound by"), rows, right=(3,))
+
+
+def _ops(timeline: Timeline, state: State) -> str:
+    """The ops that take most, of one micro-batch on all devices."""
+    nodes, took, number = timeline.nodes, Counter[str](), Counter[str]()
+    for tensor, ns in zip(nodes.tensor, nodes.ns, strict=True):
+        if ns:
+            op = state.tensors[tensor].op.value
+            took[op] += ns
+            number[op] += 1
+    rows = [
+        (op, f"{number[op]:,}", time_text(ns), percent(ns, took.total())) for op, ns in took.most_common(MOST_NODES)
+    ]
+    more = len(took) - len(rows)
+    text = table(("op", "nodes", "time", "of all computing"), rows, right=(1, 2, 3))
+    return text + (f"\n  and {more} more" if more > 0 else "")
 
 
 def _links(timeline: Timeline, totals: Totals) -> str:
@@ -159,6 +203,7 @@ def timeline_json(timeline: Timeline, totals: Totals, cost: Cost) -> dict[str, A
             {
                 "name": name,
                 "compute_ns": use.compute,
+                "compute_parts_ns": {bound.value: ns for bound, ns in use.parts.items()},
                 "copy_ns": use.copy,
                 "idle_ns": {reason_text(timeline, reason): ns for reason, ns in use.idle.items()},
             }
@@ -176,10 +221,5 @@ def timeline_json(timeline: Timeline, totals: Totals, cost: Cost) -> dict[str, A
         ],
         "host_waits_ns": {reason_text(timeline, reason): ns for reason, ns in totals.host_waits.items()},
         "path": totals.path,
-        "cost": {
-            "devices": {name: msgspec.structs.asdict(one) for name, one in zip(cost.names, cost.devices, strict=True)},
-            "links": {cost.link_name(pair): msgspec.structs.asdict(link) for pair, link in cost.links.items()},
-            "call": cost.call,
-            "changed": sorted([place, key] for place, key in cost.changed),
-        },
+        "cost": {**cost_numbers(cost), "changed": sorted([place, key] for place, key in cost.changed)},
     }

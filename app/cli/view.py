@@ -58,7 +58,7 @@ def run(args: argparse.Namespace) -> int:
         open_first(store, source, line)
         start = "/?run=1" if args.mode == "decode" else ""  # prefill and decode are its two tabs
     else:
-        refuse_model_options(args, args.file or "the sample")
+        refuse_model_options(args, args.file)
         store.open_source(source)
     listening = listen(args.host, args.port)
     with listening:

@@ -16,6 +16,8 @@ from .run_words import number_text, seconds_text, share_text, wrong_text
 MOST_OPS = 3
 LEAST_SHARE = 0.01
 """Ops that take less are left out of the sentence."""
+MUCH = 0.1
+"""Of the whole time: preparing that takes less is not told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +71,7 @@ def _time(done: Executed) -> Sentence | None:
         nothing = "**Nothing** was computed: no node of this graph has work to do."
         return None if done.conflict else Sentence("time", nothing)
     nodes, ended = count(len(execution.nodes), "node"), seconds_text(execution.seconds)
+    once = f", {seconds_text(execution.preparing)} of them to convert weights once"
     if done.follows_bytes:
         return Sentence(
             "time", f"**{ended}** to follow {nodes} by the fingerprints of their bytes; no numbers are computed."
@@ -79,7 +82,8 @@ def _time(done: Executed) -> Sentence | None:
     shares = ", ".join(f"{one.key} {share_text(one.seconds, whole)}" for one in telling)
     return Sentence(
         "time",
-        f"**{seconds_text(whole)}** for {nodes} on {done.backend}, {done.filled}: {shares}; {ended} in all.",
+        f"**{seconds_text(whole)}** for {nodes} on {done.backend}, {done.filled}: {shares}; {ended} in all"
+        f"{once if execution.preparing > MUCH * execution.seconds else ''}.",
     )
 
 
@@ -132,7 +136,8 @@ def _guard(done: Executed) -> Sentence | None:
         return None
     found, names = done.conflict, done.state.names
     if found is None:
-        checked = count(len(done.execution.nodes), "node")
+        nodes = count(len(done.execution.nodes), "node")
+        checked = nodes if done.runs == 1 else f"{done.runs} runs, the last one of {nodes},"
         clean = done.poison and _has_values(done) and not any(one.nans or one.infs for one in done.execution.nodes)
         poison = "; no poison reached a result" if clean else ""
         return Sentence("guard", f"**Sound**: in {checked} every byte read was still its owner's{poison}.")

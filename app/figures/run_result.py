@@ -22,6 +22,7 @@ class Executed:
         guard: every node's bytes were checked.
         conflict: what the guard found; the run ended there.
         differing: tensor ids whose values differ from those of a run without shared memory; None when not compared.
+        runs: how many graphs ran up to this one, the last; the checks watched all of them.
     """
 
     execution: Execution
@@ -32,6 +33,7 @@ class Executed:
     guard: bool = False
     conflict: Conflict | None = None
     differing: list[int] | None = None
+    runs: int = 1
 
     @property
     def state(self) -> State:

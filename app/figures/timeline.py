@@ -6,7 +6,7 @@ from typing import Any
 
 from ...core.state import State
 from ...core.text import bytes_text
-from ...core.timeline.answers import percent, reason_text, time_text, timeline_answers
+from ...core.timeline.answers import parts_text, percent, reason_text, time_text, timeline_answers
 from ...core.timeline.cost import HOST, Cost, assumed
 from ...core.timeline.lanes import Kind, Timeline
 from ...core.timeline.rates import Device, Link
@@ -125,6 +125,7 @@ def _uses(timeline: Timeline, totals: Totals) -> list[dict[str, Any]]:
             "device": number,
             "compute": time_text(use.compute),
             "busy": percent(use.compute, timeline.total),
+            "made_of": parts_text(use),
             "parts": _idle_parts(timeline, use.idle),
             "share": use.compute / timeline.total if timeline.total else 0,
         }

@@ -69,7 +69,10 @@ TERMS = (
     ("poison", "Bytes that were freed or never written are made NaN while a graph runs: whoever reads them shows it."),
     ("guard", "Before each node: are its sources' bytes still theirs? After it: has nothing else changed?"),
     ("micro-batch", "The tokens that one graph computes at once; a long prompt is several, some in flight together."),
-    ("longest chain", "Of the timeline: back from what ends last, each time to what it had to wait for."),
+    (
+        "longest chain",
+        "The critical path of the timeline: back from what ends last, each time to what it had to wait for.",
+    ),
     ("pipeline copy", "One of several copies of an input, so that the next batch can begin before the last is done."),
 )
 """Words of the page that a newcomer may not know."""

@@ -75,8 +75,8 @@ class LazyArray(msgspec.Struct, frozen=True):
         """Number of elements."""
         return self.count
 
-    def read(self, most: int | None = None) -> Items:
-        """The elements, or the first `most` of them.
+    def read(self, most: int | None = None, errors: str = "replace") -> Items:
+        """The elements, or the first `most` of them; `errors` as for `decode`.
 
         Raises:
             InputError: the file has changed since its header was read.
@@ -85,7 +85,7 @@ class LazyArray(msgspec.Struct, frozen=True):
         end = self.offset + count * self.type.size if self.type.size else self.end
         data = self.source.read(self.offset, end)
         try:
-            return decode(self.type, count, data, 0, ">" if self.big_endian else "<")[0]
+            return decode(self.type, count, data, 0, ">" if self.big_endian else "<", errors)[0]
         except (struct.error, IndexError, KeyError):
             raise InputError(
                 f"{self.source.where}: the array at byte {self.offset:,} is not what it was; open the file again"
@@ -95,10 +95,12 @@ class LazyArray(msgspec.Struct, frozen=True):
 Value = Union[Scalar, Items, LazyArray]  # noqa: UP007
 
 
-def decode(kind: ValueType, count: int, data: bytes | bytearray, start: int, order: str) -> tuple[Items, int]:
+def decode(
+    kind: ValueType, count: int, data: bytes | bytearray, start: int, order: str, errors: str = "replace"
+) -> tuple[Items, int]:
     """The elements of an array that has been checked, and the position after them; `order` is ``<`` or ``>``.
 
-    Bytes that are no UTF-8 show as U+FFFD: tokens of some vocabularies are not.
+    Bytes that are no UTF-8 show as U+FFFD, or as `errors` of bytes.decode says: tokens of some vocabularies are not.
 
     Raises:
         struct.error, IndexError, KeyError: the data are not those that were checked.
@@ -113,11 +115,11 @@ def decode(kind: ValueType, count: int, data: bytes | bytearray, start: int, ord
             end = start + 8 + size
             if end > len(data):
                 raise IndexError(end)
-            items.append(data[start + 8 : end].decode("utf-8", "replace"))
+            items.append(data[start + 8 : end].decode("utf-8", errors))
             start = end
         return tuple(items), start
     for _ in range(count):
         number, inner = struct.unpack_from(order + "IQ", data, start)
-        item, start = decode(BY_ID[number], inner, data, start + 12, order)
+        item, start = decode(BY_ID[number], inner, data, start + 12, order, errors)
         items.append(item)
     return tuple(items), start

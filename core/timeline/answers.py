@@ -7,8 +7,11 @@ from collections.abc import Mapping
 from ..explain.sentence import Sentence, count
 from ..text import bytes_text
 from .cost import HOST
-from .lanes import Kind, Timeline
-from .totals import COPYING, DONE, Totals
+from .lanes import Bound, Kind, Timeline
+from .totals import COPYING, DONE, Totals, Use
+
+LEAST_GAIN = 1.005
+"""Less is no overlap."""
 
 
 def time_text(ns: int) -> str:
@@ -56,6 +59,12 @@ def idle_text(timeline: Timeline, idle: Mapping[int, int]) -> str:
     return "; ".join(filter(None, (waits, done)))
 
 
+def parts_text(use: Use) -> str:
+    """What the computing of a device is, the most first: "85 % launch latency, 15 % memory traffic"."""
+    order = sorted(((ns, bound) for bound, ns in use.parts.items() if ns), key=lambda one: -one[0])
+    return ", ".join(f"{percent(ns, use.compute)} {bound.value}" for ns, bound in order)
+
+
 def timeline_answers(timeline: Timeline, totals: Totals, alone: int = 0) -> list[Sentence]:
     """The sentences, the most telling first; one that has nothing to say is left out.
 
@@ -68,9 +77,12 @@ def timeline_answers(timeline: Timeline, totals: Totals, alone: int = 0) -> list
         return [_length(timeline, alone), *_busiest(timeline, totals)]
     found = [
         _length(timeline, alone),
+        _one_sequence(timeline, alone),
         _waiting(timeline, totals),
         _copies(timeline, totals),
         _bound(timeline, totals),
+        _launches(timeline, totals),
+        _logits(timeline, totals),
     ]
     return [one for one in found if one is not None]
 
@@ -81,8 +93,8 @@ def _length(timeline: Timeline, alone: int) -> Sentence:
         return Sentence("length", f"The run took **{time_text(total)}** here.")
     if k == 1 or not alone:
         return Sentence("length", f"{count(k, 'micro-batch', 'micro-batches')}: **{time_text(total)}**.")
-    gain = k * alone / total if total else 1.0
-    if gain < 1.005:
+    gain = _gain(timeline, alone)
+    if gain < LEAST_GAIN:
         return Sentence(
             "length", f"{k} micro-batches: **{time_text(total)}**, as long as one after another: nothing overlaps."
         )
@@ -90,6 +102,21 @@ def _length(timeline: Timeline, alone: int) -> Sentence:
         "length",
         f"{k} micro-batches: **{time_text(total)}**, {gain:.2f} times as fast as one after another "
         f"({time_text(alone)} each).",
+    )
+
+
+def _gain(timeline: Timeline, alone: int) -> float:
+    """How many times as fast as one micro-batch after another."""
+    return timeline.batches * alone / timeline.total if timeline.total else 1.0
+
+
+def _one_sequence(timeline: Timeline, alone: int) -> Sentence | None:
+    """Where a speed-up was told that a single sequence cannot have."""
+    if not timeline.decode or timeline.batches == 1 or _gain(timeline, alone) < LEAST_GAIN:
+        return None
+    return Sentence(
+        "decode",
+        "One sequence cannot do this: each token needs the one before it; the micro-batches are of other sequences.",
     )
 
 
@@ -141,13 +168,38 @@ def _copies(timeline: Timeline, totals: Totals) -> Sentence | None:
 
 
 def _bound(timeline: Timeline, totals: Totals) -> Sentence | None:
-    """What the longest chain is made of."""
+    """Who has most of the longest chain, the critical path."""
     if not totals.path_ns or not timeline.total:
         return None
     by: Mapping[tuple[int, Kind], int] = totals.path_ns
     device, kind = max(by, key=lambda key: (by[key], -key[0]))
-    what = "copies of" if kind is Kind.COPY else "computing of"
-    share = percent(by[device, kind], timeline.total)
+    share, name = percent(by[device, kind], timeline.total), timeline.name(device)
+    if kind is Kind.COPY:
+        return Sentence("bound", f"Copies of {name} are the bottleneck: **{share}** of the critical path.")
+    return Sentence("bound", f"{name} is the bottleneck: its computing is **{share}** of the critical path.")
+
+
+def _launches(timeline: Timeline, totals: Totals) -> Sentence | None:
+    """Of the device that computes longest, when most of that is no work."""
+    use = max(totals.devices, key=lambda one: one.compute)
+    launch = use.parts.get(Bound.LAUNCH, 0)
+    if 2 * launch <= use.compute:
+        return None
+    name = timeline.name(totals.devices.index(use))
+    return Sentence("launch", f"**{percent(launch, use.compute)}** of {name}'s computing is launch latency.")
+
+
+def _logits(timeline: Timeline, totals: Totals) -> Sentence | None:
+    """A prompt's logits are wanted for its last token only."""
+    if timeline.logits is None:
+        return None
+    row, tokens = timeline.logits
+    device = timeline.nodes.backend[row]
+    ns, whole = timeline.nodes.ns[row] * timeline.batches, totals.devices[device].compute
+    if 4 * ns <= whole:
+        return None
     return Sentence(
-        "bound", f"The end is bound by the {what} {timeline.name(device)}: **{share}** of the longest chain."
+        "logits",
+        f"`result_output` computes logits for {tokens:,} tokens, as llama.cpp reserves: **{percent(ns, whole)}** of "
+        f"{timeline.name(device)}'s computing; a prompt wants one row (of a GGUF: --n-outputs 1).",
     )

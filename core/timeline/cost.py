@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import msgspec
 
@@ -113,11 +114,14 @@ def read_cost(data: bytes, where: str, backends: Sequence[Backend]) -> Cost:
         raise InputError(f"{where}: format {found.format!r} version {found.version}, expected 'galloscope-cost' 1")
     cost = assumed(backends)
     known, profiles = {*ASSUMED, *cost.names}, {one.profile for one in backends}
+    here = {*cost.names, *profiles, *(one.type for one in backends)}
     # The general first: what a file says about a kind does not undo what it says about a device of that kind.
     for name in sorted(found.devices, key=lambda name: 2 if name in cost.names else int(name in profiles)):
         if name not in known:
             raise InputError(f"{where}: no device or kind is called {name!r}{nearest(name, known)}")
-        _check(found.devices[name], Device.__struct_fields__, f"{where}: device {name!r}")  # also of a kind not here
+        if name not in here:
+            told = ", ".join(f"{one.name} ({kind_of(one)})" for one in backends)
+            raise InputError(f"{where}: no device of this graph is a {name!r}; it has {told}")
         for i, one in enumerate(backends):
             if name == one.name or (name not in cost.names and name in (one.profile, one.type)):
                 cost = with_device(cost, i, found.devices[name], where)
@@ -130,7 +134,8 @@ def _pair(cost: Cost, name: str, where: str) -> tuple[int, int]:
     pairs = {cost.link_name(pair): pair for pair in cost.links}
     pairs |= {cost.link_name((b, a)): (a, b) for a, b in cost.links}
     if name not in pairs:
-        raise InputError(f"{where}: no link is called {name!r}{nearest(name, pairs)}; links are host-NAME or NAME-NAME")
+        links = ", ".join(cost.link_name(pair) for pair in sorted(cost.links) if pair[0] != pair[1])
+        raise InputError(f"{where}: no link is called {name!r}; there are {links}")
     return pairs[name]
 
 
@@ -181,15 +186,18 @@ def _check(values: dict[str, float], known: Sequence[str], where: str) -> None:
             raise InputError(f"{where}: {key} is {value:g}, expected {what}")
 
 
-def write_cost(cost: Cost) -> bytes:
-    """The whole model as a file that `read_cost` reads back to the same model."""
-    document = {
-        "format": "galloscope-cost",
-        "version": 1,
+def cost_numbers(cost: Cost) -> dict[str, Any]:
+    """Every number by name, as files have them: rates per second, launches, latencies and `call` in seconds."""
+    return {
         "devices": {name: msgspec.structs.asdict(one) for name, one in zip(cost.names, cost.devices, strict=True)},
         "links": {cost.link_name(pair): msgspec.structs.asdict(link) for pair, link in cost.links.items()},
         "call": cost.call,
     }
+
+
+def write_cost(cost: Cost) -> bytes:
+    """The whole model as a file that `read_cost` reads back to the same model."""
+    document = {"format": "galloscope-cost", "version": 1, **cost_numbers(cost)}
     return msgspec.json.format(msgspec.json.encode(document), indent=1) + b"\n"
 
 

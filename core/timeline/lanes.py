@@ -27,6 +27,21 @@ class Kind(str, Enum):
     HELD = "held"
 
 
+class Bound(str, Enum):
+    """What a node's time is: the longer of the first two, and the launch."""
+
+    ARITHMETIC = "arithmetic"
+    MEMORY = "memory traffic"
+    LAUNCH = "launch latency"
+
+
+class Logits(NamedTuple):
+    """The node that llama.cpp calls result_output: its row in `Timeline.nodes`, and the tokens it has logits for."""
+
+    row: int
+    tokens: int
+
+
 class Span(msgspec.Struct, frozen=True):
     """Something that takes time on a lane.
 
@@ -79,10 +94,13 @@ class Nodes:
 
     Attributes:
         tensor: id.
+        backend: who computes it; empty in measured lanes, as are `math` and `memory`.
         offset: nanoseconds from the start of its span.
         ns: how long it takes, 0 for what ggml does not compute (views, empty results, nodes without COMPUTE).
         flops: operations, 0 in measured lanes.
         nbytes: read and written, 0 in measured lanes.
+        math: nanoseconds of its operations alone, at the device's rate.
+        memory: nanoseconds of its bytes alone.
     """
 
     tensor: list[int] = field(default_factory=list)
@@ -90,6 +108,16 @@ class Nodes:
     ns: list[int] = field(default_factory=list)
     flops: list[int] = field(default_factory=list)
     nbytes: list[int] = field(default_factory=list)
+    math: list[int] = field(default_factory=list)
+    memory: list[int] = field(default_factory=list)
+    backend: list[int] = field(default_factory=list)
+
+    def parts(self, row: int) -> dict[Bound, int]:
+        """The nanoseconds of a simulated node by what they are; they add up to `ns`."""
+        math, memory = self.math[row], self.memory[row]
+        longer = Bound.MEMORY if memory > math else Bound.ARITHMETIC
+        work = max(math, memory)
+        return {longer: work, Bound.LAUNCH: self.ns[row] - work}
 
 
 @dataclass(slots=True)
@@ -106,6 +134,8 @@ class Timeline:
         total: when everything is done, nanoseconds.
         as_if: the run was only reserved; this is what its graph would do.
         measured: real times of an execution, not clocks.
+        decode: every sequence has one token in a micro-batch.
+        logits: the node that computes them in a graph of llama.cpp; None when it has no more than a prompt wants.
     """
 
     names: tuple[str, ...]
@@ -117,6 +147,8 @@ class Timeline:
     total: int = 0
     as_if: bool = False
     measured: bool = False
+    decode: bool = False
+    logits: Logits | None = None
 
     def name(self, backend: int) -> str:
         """A backend's name, or "host"."""

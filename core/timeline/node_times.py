@@ -19,28 +19,31 @@ def node_times(state: State, cost: Cost, backends: list[int]) -> Nodes:
         cost: the rates.
         backends: who computes each row.
     """
-    nodes = Nodes(tensor=list(state.nodes))
+    nodes = Nodes(tensor=list(state.nodes), backend=backends)
     tensors, src, computed = state.tensors, state.src, state.computed
     starts = {split.start for split in state.splits}
     launches = [latency(device.launch) for device in cost.devices]
-    known: dict[tuple[int, Work], int] = {}  # layers repeat each other
+    known: dict[tuple[int, Work], tuple[int, int]] = {}  # layers repeat each other
     at = 0
     for row, node in enumerate(state.nodes):
         if row in starts:
             at = 0
         work = work_of(tensors[node], [tensors[s] for s in src[node] if s >= 0]) if node in computed else NOTHING
-        ns = 0
+        ns = math = memory = 0
         if work.bytes or work.flops:
             key = (backends[row], work)
             found = known.get(key)
             if found is None:
                 device = cost.devices[backends[row]]
-                math = nanoseconds(work.flops, device.matrix if work.matrix else device.other)
-                found = known[key] = max(math, nanoseconds(work.bytes, device.memory)) + launches[backends[row]]
-            ns = found
+                rate = device.matrix if work.matrix else device.other
+                found = known[key] = nanoseconds(work.flops, rate), nanoseconds(work.bytes, device.memory)
+            math, memory = found
+            ns = max(math, memory) + launches[backends[row]]
         nodes.offset.append(at)
         nodes.ns.append(ns)
         nodes.flops.append(work.flops)
         nodes.nbytes.append(work.bytes)
+        nodes.math.append(math)
+        nodes.memory.append(memory)
         at += ns
     return nodes

@@ -11,18 +11,18 @@ from typing import Any
 import msgspec
 
 from ..state import State
-from .cost import HOST
+from .cost import HOST, Cost, cost_numbers
 from .lanes import Kind, Lane, Timeline
-from .words import node_facts, span_facts, span_title, tensor_name
+from .words import node_facts, process_title, span_facts, span_title, tensor_name
 
 
-def perfetto_json(timeline: Timeline, state: State) -> bytes:
-    """The trace as a file."""
+def perfetto_json(timeline: Timeline, state: State, cost: Cost) -> bytes:
+    """The trace as a file, with the rates that it was simulated with."""
     events: list[dict[str, Any]] = []
     for lane in timeline.lanes:
         pid, tid = _ids(timeline, lane)
         if lane.what != "copy":
-            events.append(_meta("process_name", pid, tid, name=timeline.name(lane.backend)))
+            events.append(_meta("process_name", pid, tid, name=process_title(timeline, lane.backend)))
             events.append(_meta("process_sort_index", pid, tid, sort_index=pid))
         events.append(_meta("thread_name", pid, tid, name=lane.what))
         events.append(_meta("thread_sort_index", pid, tid, sort_index=tid))
@@ -42,12 +42,14 @@ def perfetto_json(timeline: Timeline, state: State) -> bytes:
             # An arrow holds on to the slice that is open then.
             events.append(_arrow("s", number, from_pid, from_tid, max(cause.end - 1, cause.start)))
             events.append({**_arrow("f", number, pid, tid, max(span.end - 1, span.start)), "bp": "e"})
-    about = {
+    about: dict[str, Any] = {
         "simulated": not timeline.measured,
         "batches": timeline.batches,
         "n_copies": timeline.n_copies,
         "total_ns": timeline.total,
     }
+    if not timeline.measured:
+        about["assumed_rates"] = cost_numbers(cost)
     document = {"displayTimeUnit": "ns", "otherData": about, "traceEvents": events}
     return msgspec.json.encode(document) + b"\n"
 

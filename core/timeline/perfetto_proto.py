@@ -8,7 +8,7 @@ from ..errors import InputError
 from ..state import State
 from .cost import HOST
 from .lanes import Kind, Span, Timeline
-from .words import node_facts, span_facts, span_title, tensor_name
+from .words import node_facts, process_title, span_facts, span_title, tensor_name
 
 SEQUENCE = 1
 """All packets are one sequence (trusted_packet_sequence_id)."""
@@ -57,7 +57,7 @@ class _Writer:
                 track = self._packet().track_descriptor
                 track.uuid = _process_uuid(process)
                 track.process.pid = process
-                track.process.process_name = timeline.name(lane.backend)
+                track.process.process_name = process_title(timeline, lane.backend)
             track = self._packet().track_descriptor
             track.uuid = _lane_uuid(number)
             track.parent_uuid = _process_uuid(process)

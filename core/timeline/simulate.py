@@ -12,6 +12,7 @@ from .clocks import Clocks
 from .cost import Cost
 from .events import batch_of, places_of, told_of
 from .lanes import Kind, Nodes, Span, Timeline, lanes_of
+from .micro_batch import is_decode, logits_of
 from .node_times import node_times
 
 MOST_BATCHES = 64
@@ -41,6 +42,7 @@ def simulate(run: Run, state: State, cost: Cost, batches: int = 1) -> Timeline:
     return Timeline(
         tuple(backend.name for backend in state.backends),
         clocks.lanes, clocks.spans, nodes, batches, n_copies, clocks.total, as_if,
+        decode=is_decode(run), logits=logits_of(run, state),
     )  # fmt: skip
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from .cost import HOST
-from .lanes import Kind, Span, Timeline
+from .lanes import Bound, Kind, Span, Timeline
 
 COPYING = -2
 """Idle because bytes move for it."""
@@ -23,11 +25,13 @@ class Use:
         copy: its copy engine is busy.
         idle: it does not compute, by what for: a backend id (that one computes), HOST (the host is busy with something
             else, or hands it its work), COPYING or DONE. With `compute` they add up to the total.
+        parts: `compute` by what it is; empty in measured lanes.
     """
 
     compute: int = 0
     copy: int = 0
     idle: dict[int, int] = field(default_factory=dict)
+    parts: dict[Bound, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True)
@@ -72,17 +76,34 @@ def totals_of(timeline: Timeline) -> Totals:
         span = timeline.spans[number]
         key = (timeline.lanes[span.lane].backend, span.kind)
         path_ns[key] = path_ns.get(key, 0) + span.end - span.start
+    uses = [_use(timeline, b, lanes[2 * b], lanes[2 * b + 1], host) for b in range(len(timeline.names))]
+    sums = _running_sums(timeline)
+    for b, use in enumerate(uses):
+        use.parts = _parts(sums, lanes[2 * b])
     waits: dict[int, int] = {}
     for span in host:
         if span.kind is not Kind.COPY:
             _add(waits, _reason(timeline, span, HOST), span.end - span.start)
     return Totals(
-        [_use(timeline, b, lanes[2 * b], lanes[2 * b + 1], host) for b in range(len(timeline.names))],
+        uses,
         waits,
         _links(timeline),
         path,
         path_ns,
     )
+
+
+def _running_sums(timeline: Timeline) -> dict[Bound, list[int]]:
+    """By what it is, the time of all rows before each one: every batch runs the same rows."""
+    if timeline.measured:
+        return {}
+    parts = [timeline.nodes.parts(row) for row in range(len(timeline.nodes.ns))]
+    return {bound: list(accumulate((one.get(bound, 0) for one in parts), initial=0)) for bound in Bound}
+
+
+def _parts(sums: dict[Bound, list[int]], compute: Sequence[Span]) -> dict[Bound, int]:
+    rows = [(span.first, span.first + span.count) for span in compute if span.kind is Kind.COMPUTE]
+    return {bound: sum(before[end] - before[start] for start, end in rows) for bound, before in sums.items()}
 
 
 def _add(sums: dict[int, int], key: int, ns: int) -> None:

@@ -14,6 +14,11 @@ def lane_title(timeline: Timeline, lane: Lane) -> str:
     return "host" if lane.backend == HOST else f"{timeline.name(lane.backend)} {lane.what}"
 
 
+def process_title(timeline: Timeline, backend: int) -> str:
+    """A device (or the host) in a trace, which travels without what was printed beside it."""
+    return f"{timeline.name(backend)} ({'measured in numpy' if timeline.measured else 'simulated'})"
+
+
 def tensor_name(state: State, tensor: int) -> str:
     """As the page shows it."""
     return state.tensors[tensor].label or state.names[tensor]

@@ -7,10 +7,12 @@ from typing import Any
 import pytest
 
 from galloscope.app.cli import main
-from galloscope.app.cli.generate_text import margin_of
+from galloscope.app.cli.generate_text import margin_of, shown_piece, token_pieces
+from galloscope.core.gguf.read import parse_header
 from galloscope.core.models.made_up import MadeUp
 from galloscope.core.native.capture import available
 from galloscope.tests.core.execute.written import write_model
+from galloscope.tests.core.gguf.plain import ARRAY, STRING, entry, gguf
 
 SMALL = ("-c", "256", "-ub", "32")
 native = pytest.mark.skipif(bool(available()), reason="the real llama.cpp is not installed")
@@ -98,7 +100,8 @@ def test_another_model_is_told_apart(capsys: pytest.CaptureFixture[str], model: 
         (("--tokens", "256"), "token 256 is not in the vocabulary of 256 tokens (0 to 255)"),
         (("--tokens", "1", "-n", "0"), "-n 0: not a whole number from 1"),
         (("--tokens", "1", "-n", "300"), "the context has 256: ask for more (-c)"),
-        (("--tokens", "1", "--mode", "decode"), "--mode: generate builds the graphs that it needs"),
+        (("--tokens", "1", "--mode", "decode"), "--mode: galloscope generate has no such option\n"),
+        (("--tokens", "1", "--n-tokens", "2"), "--n-tokens: galloscope generate has no such option\n"),
         (("--tokens", "1", "--backend", "digest"), "--backend digest: it computes no logits"),
         (("--tokens", "1", "-np", "2"), "-np 2: one sequence is generated"),
     ],
@@ -116,6 +119,58 @@ def test_a_file_that_is_no_model(capsys: pytest.CaptureFixture[str]) -> None:
     header = here.parent.parent / "golden" / "models" / "llama.gguf"
     code, _, err = generate(capsys, header, "--tokens", "1")
     assert (code, err.count("\n"), "the file ends with its header" in err) == (2, 1, True)
+
+
+def test_help_offers_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["generate", "-h"])
+    said = capsys.readouterr().out
+    assert "--flash-attn" in said
+    assert not [one for one in ("--mode", "--graphs", "--n-tokens", "--n-outputs") if one in said]
+
+
+def test_an_architecture_without_builder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    data = (Path(__file__).parent.parent / "golden" / "models" / "llama.gguf").read_bytes()
+    path = tmp_path / "mamba.gguf"
+    path.write_bytes(data.replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0mamba", 1))
+    code, _, err = generate(capsys, path, "--tokens", "1")
+    assert (code, err.count("\n"), "there is none for 'mamba'; `galloscope run` and" in err) == (2, 1, True), err
+
+
+def test_the_checks_have_a_verdict(capsys: pytest.CaptureFixture[str], model: Path) -> None:
+    sound = "Sound: in every graph of 2 steps every byte read was still its owner's"
+    for words, told in (
+        (("--guard",), f"{sound}\n"),
+        (("--guard", "--poison"), f"{sound}; no poison reached a logit\n"),
+        (("--poison",), "No poison: nothing that was freed or never written reached a logit\n"),
+    ):
+        assert told in generate(capsys, model, "--tokens", "1,2", "-n", "2", *words, *SMALL)[1]
+    assert "Sound" not in generate(capsys, model, "--tokens", "1,2", "-n", "2", *SMALL)[1]
+
+
+def test_logits_that_are_no_numbers(capsys: pytest.CaptureFixture[str], model: Path, monkeypatch: Any) -> None:
+    from galloscope.core.execute.generate import Generator
+
+    real = Generator._logits
+    monkeypatch.setattr(Generator, "_logits", lambda self: real(self) * float("nan"))
+    out = generate(capsys, model, "--tokens", "1,2", "-n", "2", "--poison", "--guard", *SMALL)[1]
+    assert "! logits that are no numbers in 2 steps, first in step 0\nSound: " in out
+    assert "no poison" not in out
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [("the", "the"), ("\n", r"'\n'"), (" ", "' '"), (" a", "' a'"), ("", "''"), ("\udcff", r"'\xff'"), ("…", "…")],
+)
+def test_pieces_that_would_not_be_seen_are_quoted(text: str, shown: str) -> None:
+    assert token_pieces({"tokenizer.ggml.tokens": ("x", text)}).of(1) == shown_piece(text) == shown
+
+
+def test_a_piece_that_is_no_utf8() -> None:
+    words = [b"\xff\xfe", *(f"t{k}".encode() for k in range(5000))]
+    header = parse_header(gguf([entry("tokenizer.ggml.tokens", ARRAY, (STRING, words))], []), "x")
+    pieces = token_pieces(header.metadata)
+    assert (pieces.of(0), pieces.of(5000)) == (r"'\xff\xfe'", "t4999")
 
 
 def test_the_margin_is_that_of_the_second_best() -> None:

@@ -198,7 +198,8 @@ def test_a_model_runs_with_its_own_weights(capsys: pytest.CaptureFixture[str], m
         (("--run", "7"), "--run 7: the file has one run, 0"),
         (("--planner", "best_of_all"), "no planner"),
         (("-o", "out.txt"), "out.txt: end the name in .npz"),
-        (("--mode", "both"), "--mode belongs to GGUF files"),
+        (("--mode", "decode"), "--mode belongs to GGUF files"),
+        (("--mode", "both"), "argument --mode: invalid choice: 'both'"),
     ],
 )
 def test_what_cannot_be_asked(capsys: pytest.CaptureFixture[str], words: tuple[str, ...], told: str) -> None:
@@ -211,6 +212,37 @@ def test_graphs_that_cannot_run(capsys: pytest.CaptureFixture[str]) -> None:
     assert (code, "the graph cannot run: real ggml stops in run 0" in err) == (2, True)
     code, _, err = run(capsys, STALE)
     assert (code, err.startswith("galloscope: node 'result' (MUL_MAT): the result is ")) == (2, True)
+    assert err.endswith("; if the graph was made only for planning, --backend digest follows its bytes\n")
+    assert run(capsys, STALE, "--backend", "digest")[0] == 0
+
+
+@pytest.mark.parametrize("command", ["run", "stats", "timeline", "why", "report", "view"])
+def test_options_of_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    words = {"why": ["x"], "report": ["-o", "out.svg"]}.get(command, [])
+    assert main([command, "none.gguf", *words, "--mode", "decode"]) == 2
+    assert capsys.readouterr().err == "galloscope: none.gguf: cannot be read (No such file or directory)\n"
+
+
+@pytest.mark.parametrize("command", ["run", "stats", "timeline"])
+def test_buffers_are_no_graph(capsys: pytest.CaptureFixture[str], command: str) -> None:
+    path = SAMPLES.parent / "sample_buffers" / "needs-search.csv"
+    assert main([command, str(path)]) == 2
+    assert capsys.readouterr().err == f"galloscope: {path}: a CSV of buffers and no graph: use `galloscope plan`\n"
+
+
+def test_help_has_the_options_of_a_gguf_last(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", "-h"])
+    said = capsys.readouterr().out
+    assert said.index("\nchecks:") < said.index("\nwhat is shown:") < said.index("\nfor a GGUF")
+    assert "the sample gemma3-270m-g2full-prefill-fa1-reserve" in " ".join(said.split()).replace("- ", "-")
+    assert "--mode {prefill,decode}" in said
+
+
+def test_all_runs_are_checked(capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, TWO_GPUS, "--batches", "4", "--guard", "--backend", "digest")
+    assert re.search(r"^Sound: in 4 runs, the last one of \d+ nodes, every byte read", out, re.MULTILINE)
+    assert numbers(capsys, TWO_GPUS, "--batches", "4", "--guard", "--backend", "digest")["runs"] == 4
 
 
 def test_a_difference_before_the_last_run_counts(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from galloscope.core.timeline.totals import totals_of
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_graphs"
 SAMPLE = "llama_4l-g2full-prefill-fa1-reserve"
 GRAPH = SAMPLES / f"{SAMPLE}.graph.json.gz"
+DOCS = Path(__file__).resolve().parents[2] / "docs" / "timeline.md"
 MODEL = Path(__file__).resolve().parent.parent / "golden" / "models" / "llama_4l.gguf"
 HOSTILE = "<script>alert(1)</script>"
 
@@ -45,7 +46,11 @@ def test_the_answer_comes_first(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.match(r"4 micro-batches: [\d.]+ ms, [\d.]+ times as fast as one after another", lines[0])
     assert lines[1].startswith("GPU1 waits ")
     assert any(line.startswith("Simulated: device clocks with assumed rates; 4 pipeline copies") for line in lines)
-    for part in ("device  computes", "link ", "the host waits for", "longest "):
+    assert re.search(r"^GPU0 +0 % +1 % +99 %$", out, re.MULTILINE), "small matrices: all but launch latency"
+    assert "99 % of GPU0's computing is launch latency." in lines
+    assert re.search(r"^result_output +MUL_MAT +GPU1 +[\d.]+ µs +launch latency$", out, re.MULTILINE)
+    assert re.search(r"^MUL_MAT +29 +[\d.]+ µs +36 %$", out, re.MULTILINE)
+    for part in ("device  computes", "slowest nodes", "of all computing", "link ", "the host waits for", "longest "):
         assert part in out
 
 
@@ -62,6 +67,8 @@ def test_json_is_the_timeline(capsys: pytest.CaptureFixture[str]) -> None:
     ]
     assert found["path"] == totals_of(timeline).path
     assert found["lanes"][-1] == "host"
+    for one in found["devices"]:
+        assert sum(one["compute_parts_ns"].values()) == one["compute_ns"]
     assert sum(found["devices"][0]["idle_ns"].values()) + found["devices"][0]["compute_ns"] == timeline.total
 
 
@@ -72,6 +79,31 @@ def test_a_cost_file_changes_the_times(tmp_path: Path, capsys: pytest.CaptureFix
     assert found["total_ns"] > 10**10
     assert found["cost"]["changed"] == [["GPU0", "launch"]]
     assert "1 of them changed" in said(capsys, "timeline", GRAPH, "--cost", cost)[1]
+
+
+def test_the_cost_model_of_the_documentation_fits_the_sample(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    example = re.search(r"```json\n(.*?)```", DOCS.read_text(encoding="utf-8"), re.DOTALL)
+    assert example is not None
+    cost = tmp_path / "cost.json"
+    cost.write_text(example[1])
+    code, out, err = said(capsys, "timeline", GRAPH, "--cost", cost, "--json")
+    assert (code, err) == (0, "")
+    found = json.loads(out)["cost"]
+    assert [found["devices"][name]["matrix"] for name in ("GPU0", "GPU1")] == [1.6e14, 1.6e14]
+    assert (found["links"]["GPU0-GPU1"]["speed"], found["links"]["host-GPU0"]["latency"]) == (5e10, 8e-6)
+    cost.write_text('{"links": {"CUDA0-CUDA1": {"speed": 5e10}}}')
+    code, out, err = said(capsys, "timeline", GRAPH, "--cost", cost)
+    assert (code, out) == (2, "")
+    assert "there are host-GPU0, host-GPU1, host-CPU, GPU0-GPU1" in err
+
+
+def test_a_sample_that_decodes_says_that_one_sequence_waits(capsys: pytest.CaptureFixture[str]) -> None:
+    decode = SAMPLES / "gemma3-270m-g1ngl9-decode-fa1-reserve.graph.json.gz"
+    assert "\nOne sequence cannot do this: " in said(capsys, "timeline", decode, "--batches", "4")[1]
+    assert "One sequence" not in said(capsys, "timeline", decode)[1]
+    assert "One sequence" not in said(capsys, "timeline", GRAPH, "--batches", "4")[1]
 
 
 def test_both_graphs_of_a_model(capsys: pytest.CaptureFixture[str]) -> None:
@@ -202,6 +234,7 @@ def test_the_scene_is_the_timeline(client: FlaskClient, session: str) -> None:
     assert values(found["nodes"]["ns"], "float64") == timeline.nodes.ns
     assert [device["name"] for device in found["devices"]] == ["GPU0", "GPU1", "CPU", "host"]
     assert (found["total"], found["n_copies"], found["has_measured"]) == (timeline.total, 4, False)
+    assert found["uses"][0]["made_of"] == "99 % launch latency, 1 % memory traffic"
     shares = [one["share"] + sum(part["share"] for part in one["parts"]) for one in found["uses"]]
     assert shares == pytest.approx([1] * len(shares))
 
@@ -258,5 +291,6 @@ def test_measured_lanes_after_a_run(client: FlaskClient, store: SessionStore, se
     found = scene(client, session, source="measured")
     assert (found["measured"], found["has_measured"], found["cost"]) == (True, True, None)
     assert [(lane["device"], lane["what"]) for lane in found["lanes"]] == [(0, "compute"), (2, "compute")]
+    assert {one["made_of"] for one in found["uses"]} == {""}
     assert values(found["spans"]["end"], "float64") == [750_000_000, 3_000_000_000]
     assert scene(client, session)["has_measured"]

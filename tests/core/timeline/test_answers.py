@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from galloscope.core.timeline.answers import percent, time_text, timeline_answers
+from galloscope.core.timeline.answers import parts_text, percent, time_text, timeline_answers
 from galloscope.core.timeline.cost import read_cost
-from galloscope.core.timeline.lanes import Kind, Nodes, Span, Timeline, lanes_of
+from galloscope.core.timeline.lanes import Bound, Kind, Nodes, Span, Timeline, lanes_of
 from galloscope.core.timeline.simulate import simulate
 from galloscope.core.timeline.totals import COPYING, DONE, totals_of
 from galloscope.tests.core.timeline.checker import opened
@@ -66,7 +66,8 @@ def test_sentences_say_the_numbers() -> None:
     )
     assert "waits" in texts[1]
     assert texts[2] == "4 copies host to GPU0: 8 KiB in 8.19 µs; all copies take 16.4 µs."
-    assert texts[3].startswith("The end is bound by the computing of GPU0")
+    share = percent(4 * COMPUTE, four.total)
+    assert texts[3:] == [f"GPU0 is the bottleneck: its computing is {share} of the critical path."], "no launches"
 
 
 def test_where_nothing_overlaps_it_is_said() -> None:
@@ -75,7 +76,51 @@ def test_where_nothing_overlaps_it_is_said() -> None:
     two = simulate(run, state, cost, 2)
     texts = [s.text for s in timeline_answers(two, totals_of(two), alone)]
     assert "as long as one after another: nothing overlaps" in texts[0]
-    assert len(texts) == 2, "one device neither waits nor copies"
+    topics = [s.topic for s in timeline_answers(two, totals_of(two), alone)]
+    assert topics == ["length", "bound", "launch"], "one device neither waits nor copies"
+
+
+def test_computing_is_arithmetic_memory_traffic_and_launches() -> None:
+    run, state, _ = opened(cpu_only())
+    rates = {"devices": {"CPU": {"matrix": 1e9, "other": 1e9, "memory": 1e9, "launch": 1e-6}}}
+    timeline = simulate(run, state, read_cost(json.dumps(rates).encode(), "x", state.backends), 3)
+    totals = totals_of(timeline)
+    moved = 64 * 4 * 4 * 2  # the SCALE of 64 x 4 floats is read and written
+    assert totals.devices[0].parts == {
+        Bound.ARITHMETIC: 3 * 2 * 64 * 64 * 8,
+        Bound.MEMORY: 3 * moved,
+        Bound.LAUNCH: 3 * 2 * 1000,
+    }
+    assert sum(totals.devices[0].parts.values()) == totals.devices[0].compute
+    assert parts_text(totals.devices[0]) == "94 % arithmetic, 3 % memory traffic, 3 % launch latency"
+
+
+def llama(tokens: int, meta: dict[str, object]) -> list[str]:
+    """What is said about two micro-batches of a graph that ends as llama.cpp's do."""
+    document = chain(2, parallel=True, rows=tokens)
+    text = json.dumps({**document, "meta": meta}).replace('"x"', '"inp_x"').replace('"y1_1"', '"result_output"')
+    run, state, cost = opened(json.loads(text))
+    two = simulate(run, state, cost, 2)
+    return [s.text for s in timeline_answers(two, totals_of(two), simulate(run, state, cost).total)]
+
+
+def test_one_sequence_cannot_have_several_tokens_in_flight() -> None:
+    told = "One sequence cannot do this: each token needs the one before it; the micro-batches are of other sequences."
+    assert told in llama(4, {"mode": "decode"})
+    assert told in llama(4, {"n_tokens": 4, "n_seqs": 4})
+    assert told not in llama(4, {"n_tokens": 4, "n_seqs": 2})
+    assert told not in llama(4, {})
+    run, state, cost = opened({**chain(1, parallel=False), "meta": {"mode": "decode"}})
+    two = simulate(run, state, cost, 2)
+    texts = [s.text for s in timeline_answers(two, totals_of(two), two.total // 2)]
+    assert told not in texts, "nothing was promised"
+
+
+def test_logits_of_all_tokens_are_told_when_they_take_long() -> None:
+    told = "result_output computes logits for 256 tokens, as llama.cpp reserves: 50 % of GPU1's computing"
+    assert any(text.startswith(told) for text in llama(256, {}))
+    assert not any("result_output" in text for text in llama(1, {"mode": "prefill"}))
+    assert not any("result_output" in text for text in llama(4, {"mode": "decode"}))
 
 
 def test_a_gap_is_for_what_the_host_did_meanwhile() -> None:

@@ -12,15 +12,16 @@ from typing import Any
 import pytest
 
 from galloscope.core.errors import InputError
+from galloscope.core.execute.result import Execution, NodeRun
 from galloscope.core.files.graph_json import read_graph
 from galloscope.core.replay import replay
 from galloscope.core.session import trace
 from galloscope.core.state import State
-from galloscope.core.timeline.cost import assumed
-from galloscope.core.timeline.lanes import Kind, Span, Timeline
+from galloscope.core.timeline.cost import assumed, with_device
+from galloscope.core.timeline.lanes import Kind, Lane, Span, Timeline
 from galloscope.core.timeline.perfetto_json import perfetto_json
 from galloscope.core.timeline.perfetto_proto import perfetto_proto
-from galloscope.core.timeline.simulate import simulate
+from galloscope.core.timeline.simulate import measured, simulate
 from galloscope.tests.core.timeline.checker import timeline_of
 from galloscope.tests.core.timeline.machines import chain, cpu_only
 
@@ -100,8 +101,12 @@ def from_proto(data: bytes) -> tuple[list[Slice], dict[int, list[int]], dict[int
     return slices, begins, ends
 
 
+def process_of(timeline: Timeline, lane: Lane) -> str:
+    return timeline.name(lane.backend) + (" (measured in numpy)" if timeline.measured else " (simulated)")
+
+
 def spans_of(slices: list[Slice], timeline: Timeline) -> list[Span]:
-    lane_of = {(timeline.name(lane.backend), lane.what): i for i, lane in enumerate(timeline.lanes)}
+    lane_of = {(process_of(timeline, lane), lane.what): i for i, lane in enumerate(timeline.lanes)}
     found = {}
     for process, thread, start, end, category, args in slices:
         if category == "node":
@@ -137,7 +142,7 @@ def node_times(timeline: Timeline) -> list[tuple[int, int, int, int, int]]:
 @pytest.mark.parametrize("name", CASES)
 def test_json_gives_the_lanes_back(name: str) -> None:
     timeline, state = CASES[name]()
-    slices, arrows = from_json(perfetto_json(timeline, state))
+    slices, arrows = from_json(perfetto_json(timeline, state, assumed(state.backends)))
     assert spans_of(slices, timeline) == timeline.spans
     assert nodes_of(slices) == node_times(timeline)
     waits = [i for i, span in enumerate(timeline.spans) if span.kind is Kind.WAIT]
@@ -145,7 +150,7 @@ def test_json_gives_the_lanes_back(name: str) -> None:
     for phase, number, process, thread, at in arrows:
         span = timeline.spans[number if phase == "f" else timeline.spans[number].cause]
         lane = timeline.lanes[span.lane]
-        assert (process, thread) == (timeline.name(lane.backend), lane.what)
+        assert (process, thread) == (process_of(timeline, lane), lane.what)
         assert span.start <= at < max(span.end, span.start + 1)
 
 
@@ -167,10 +172,23 @@ def test_names_of_strangers_stay_text() -> None:
         tensor["src"] = [name + hostile for name in tensor.get("src", [])]
     document["outputs"] = [name + hostile for name in document["outputs"]]
     timeline, state = timeline_of(document)
-    slices, _ = from_json(perfetto_json(timeline, state))
+    slices, _ = from_json(perfetto_json(timeline, state, assumed(state.backends)))
     assert spans_of(slices, timeline) == timeline.spans
     assert any(hostile in str(args.get("tensor")) for *_, args in slices)
     assert spans_of(from_proto(perfetto_proto(timeline, state))[0], timeline) == timeline.spans
+
+
+def test_a_trace_says_whether_it_was_measured() -> None:
+    timeline, state = timeline_of(cpu_only())
+    slow = with_device(assumed(state.backends), 0, {"matrix": 12345.0}, "here")
+    about = json.loads(perfetto_json(timeline, state, slow))["otherData"]
+    assert (about["simulated"], about["assumed_rates"]["devices"]["CPU"]["matrix"]) == (True, 12345.0)
+    real = measured(Execution(state, [NodeRun(state.nodes[0], 0, 0, 0.5, 0.25)], [], 1.0))
+    data = perfetto_json(real, state, slow)
+    assert "assumed_rates" not in json.loads(data)["otherData"]
+    slices, _ = from_json(data)
+    assert slices[0][0] == "CPU (measured in numpy)"
+    assert spans_of(slices, real) == real.spans
 
 
 def test_without_the_package_a_sentence_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
