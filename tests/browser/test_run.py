@@ -30,8 +30,8 @@ def bar(driver: Driver, name: str = LESSON, rest: str = "") -> None:
 def run(driver: Driver) -> None:
     page = driver.page
     page.locator("#run-go").click()
+    expect(page.locator("#run-answers .gs-answer").first).to_be_visible(timeout=60_000)  # the first loads the kernels
     expect(page.locator("#run-go")).to_be_visible()
-    expect(page.locator("#run-answers .gs-answer").first).to_be_visible()
     expect(page.locator("#page")).not_to_have_attribute("data-ran", "")
 
 

@@ -64,7 +64,8 @@ def test_the_first_mebibyte_asks_for_the_rest(gemma: Path) -> None:
 
 def test_the_benchmark_measures(tmp_path: Path) -> None:
     path = tmp_path / "x.gguf"
-    path.write_bytes(header_bytes({"tokens": [str(i) for i in range(5000)]}, [("t", F32, (8,))]))
+    header = header_bytes({"tokens": [str(i) for i in range(5000)]}, [("t", F32, (8,))])
+    path.write_bytes(header + bytes(64))  # the peer wants the data as well
     line = [sys.executable, str(BENCHMARK), str(path), "--repeats", "1", "--json"]
     done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
