@@ -17,7 +17,7 @@ from ...core.replay import replay
 from ...core.state import State
 from ...core.text import bytes_text
 from ...core.timeline.answers import idle_text, percent, reason_text, time_text, timeline_answers
-from ...core.timeline.cost import Cost, cost_numbers
+from ...core.timeline.cost import Cost, cost_numbers, write_cost
 from ...core.timeline.lanes import Bound, Kind, Timeline
 from ...core.timeline.simulate import simulate
 from ...core.timeline.totals import Totals, totals_of
@@ -35,6 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_file(parser)
     add_timeline_options(parser)
     parser.add_argument("--json", action="store_true", help="all spans and sums as one JSON object on a line")
+    parser.add_argument("--print-cost", action="store_true", help="only the assumed numbers, as a file for --cost")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -44,6 +45,9 @@ def run(args: argparse.Namespace) -> int:
         found = pick_run(one.session, args.run)
         state = replay(found)
         timeline, cost = timeline_with(args, found, state)
+        if args.print_cost:
+            sys.stdout.buffer.write(write_cost(cost))
+            return 0
         totals = totals_of(timeline)
         if args.json:
             numbers = timeline_json(timeline, totals, cost)

@@ -81,6 +81,18 @@ def test_a_cost_file_changes_the_times(tmp_path: Path, capsys: pytest.CaptureFix
     assert "1 of them changed" in said(capsys, "timeline", GRAPH, "--cost", cost)[1]
 
 
+def test_the_printed_numbers_are_a_cost_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, printed, _ = said(capsys, "timeline", GRAPH, "--print-cost")
+    assert code == 0
+    file = tmp_path / "cost.json"
+    file.write_text(printed)
+    plain, given = said(capsys, "timeline", GRAPH), said(capsys, "timeline", GRAPH, "--cost", file)
+    assert plain[0] == given[0] == 0
+    assert [line for line in given[1].splitlines() if "Simulated" not in line] == [
+        line for line in plain[1].splitlines() if "Simulated" not in line
+    ]
+
+
 def test_the_cost_model_of_the_documentation_fits_the_sample(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
