@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -78,6 +79,12 @@ def test_flash_attention(model: str, mode: GraphMode) -> None:
     assert_equal(both_ways(problem_of(model, 2, 1, mode, True)))
 
 
+def available() -> int:
+    """Bytes of memory that nobody needs."""
+    lines = Path("/proc/meminfo").read_text().splitlines() if Path("/proc/meminfo").exists() else []
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("MemAvailable")), 1 << 62)
+
+
 def attempted(problem: Problem, backend: str) -> list[Compared] | GalloscopeError:
     """The comparison, or why there is none."""
     try:
@@ -97,6 +104,8 @@ def test_samples(sample: Sample) -> None:
         assert trace(read_graph(sample.path)).runs[-1].abort
         return
     problem = runnable(read_graph(sample.path))
+    if sample.name.startswith("llama70b") and available() < 12 << 30:
+        pytest.skip("80 layers of caches, three times over, need 12 GiB of free memory")
     numbers = sample.name not in TOO_LARGE and not sample.name.startswith(("gemma3", "llama70b"))
     found = attempted(problem, "numpy" if numbers else "digest")
     if numbers and isinstance(found, InputError):  # a lesson about addresses, with shapes that no op has
