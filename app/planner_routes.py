@@ -42,8 +42,9 @@ def add(server: Flask, store: SessionStore) -> None:
         def make() -> dict[str, Any]:
             key = request.args.get("job", "")
             job = store.plans.wait(key, WAIT) if key else None
+            ended = job is None or job.done  # asked before the rows: what ends in between is told the next time
             told = rows_of(planning(session, run), question())
-            if job is None or job.done:
+            if job is None or ended:
                 return {**told, "job": "", "trouble": job.error if job and not job.stopped else ""}
             planner, _, stage = job.stage.partition(": ")
             return {**told, "job": job.key, "planner": planner, "stage": stage, "seconds": round(job.seconds, 1)}
