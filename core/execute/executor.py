@@ -197,7 +197,7 @@ class _Work:
         """The int32 words of a tensor's memory."""
         span, size = self.program.span(tensor), self.state.tensors[tensor].nbytes
         words = self.backend.read(span.memory, span.start, size // 4 * 4).view(np.int32)
-        return [] if not self.backend.arithmetic else [int(word) for word in words]
+        return words.tolist() if self.backend.arithmetic else []
 
     def split(self, split: SplitLike) -> None:
         """The nodes of a split, in order."""
@@ -244,10 +244,8 @@ class _Work:
             self.guard.write(node)
         if self.untouched:
             self.untouched.check(node, step, program.span(node))
-        done = NodeRun(node, self.n_splits, backend, start - self.began, seconds)
-        if self.settings.stats:
-            summary = self.backend.summary(self.state.tensors[node], program.span(node))
-            done = NodeRun(node, self.n_splits, backend, start - self.began, seconds, *summary)
+        values = self.settings.stats and self.backend.summary(self.state.tensors[node], program.span(node))
+        done = NodeRun(node, self.n_splits, backend, start - self.began, seconds, *(values or ()))
         self.execution.nodes.append(done)
         if self.hooks.node is not None:
             self.hooks.node(node)

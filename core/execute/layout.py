@@ -35,7 +35,7 @@ class Layout:
 
 
 def layout_of(state: State) -> Layout:
-    """The addresses that ggml's allocator gave out in this run; the chunks as large as their real buffers.
+    """The addresses that ggml's allocator gave out in this run; the chunks as large as that needs.
 
     Raises:
         InputError: it gave none: ggml stopped, or the run only reserves.

@@ -17,8 +17,7 @@ class Program:
 
     Attributes:
         steps: of each node in the allocation graph.
-        filled: tensors that the user fills before a run: leafs, and inputs among the nodes.
-        reads: per node the sources whose bytes matter.
+        filled: leafs that the user fills before a run.
     """
 
     def __init__(self, state: State, addresses: Addresses, backend: Backend) -> None:
@@ -71,15 +70,9 @@ class Program:
         """
         found = self._bound.get(node)
         if found is None:
-            sources = [self._source(source) for source in self.state.src[node]]
+            sources = [self.span(source) if source >= 0 else None for source in self.state.src[node]]
             found = self._bound[node] = self.backend.prepare(self.call(node), self.span(node), sources)
         return found
-
-    def _source(self, source: int) -> Span | None:
-        """Where a source is; an empty one needs no memory."""
-        if source < 0:
-            return None
-        return self.span(source)
 
 
 def is_view(tensor: Tensor) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ..graph import Root
 from ..op import Op
@@ -27,33 +27,47 @@ def minimal_roots(graph: RawGraph) -> tuple[Root, ...]:
     """Roots in call order, by position.
 
     llama.cpp expands several tensors while it builds. A root appends a run of nodes with itself at the end, so each
-    other node of the run is used inside it. Dropping nodes from the front of such a run leaves one, hence taking the
-    longest each time is the best. A leaf that comes earlier than any run explains is a root of its own.
+    other node of the run is used inside it. Dropping nodes or leafs from the front of such a run leaves one, so being
+    farther in both never needs more roots, and the longest run is better than any shorter. A leaf may be a root of its
+    own: where a longer run is possible, it is worth a try, since it may be what the longer run waits for.
 
     Raises:
         NoRoots: the graph was not made in this way.
     """
     tensors, end = graph.tensors, len(graph.tensors)
     nodes = range(end - graph.n_nodes, end)
-    walk = _Walk(tensors)
+    walk = _Walk(tensors, nodes.start)
     first_user = _first_users(tensors, nodes)
+    start, goal = (nodes.start, 0), (end, graph.n_leafs)
+    came: dict[_At, tuple[_At, int]] = {}
+    reached = [start]
+    while goal not in reached:
+        found: list[_At] = []
+        for at in reached:
+            for root, after in walk.roots(at, _run_ends(first_user, at[0], end), graph.n_leafs):
+                if after not in came:
+                    came[after] = at, root
+                    found.append(after)
+        if not found:
+            stuck = max(node for node, _ in reached) - nodes.start
+            raise NoRoots(f"no root explains node {stuck} of the graph")
+        reached = [at for at in found if not any(_is_behind(at, other) for other in found)]
     roots: list[int] = []
-    node, leaf = nodes.start, 0
-    while node < end or leaf < graph.n_leafs:
-        for root in _run_ends(first_user, node, end):
-            after = walk.expand(root, node, leaf)
-            if after is not None:
-                break
-        else:
-            if leaf == graph.n_leafs:
-                raise NoRoots(f"no root explains node {node - nodes.start} of the graph")
-            root, after = leaf, walk.expand(leaf, node, leaf)
-            assert after is not None
+    at = goal
+    while at != start:
+        at, root = came[at]
         roots.append(root)
-        node, leaf = after
-    made = tuple(Root(root, is_computed(tensors[root])) for root in roots)
+    made = tuple(Root(root, is_computed(tensors[root])) for root in reversed(roots))
     _check_compute(walk, tensors, nodes, made)
     return made
+
+
+_At = tuple[int, int]
+"""The next node and the next leaf that no root has appended yet."""
+
+
+def _is_behind(at: _At, other: _At) -> bool:
+    return at != other and at[0] <= other[0] and at[1] <= other[1]
 
 
 def _first_users(tensors: Sequence[RawTensor], nodes: range) -> list[int]:
@@ -81,40 +95,52 @@ def _run_ends(first_user: list[int], node: int, end: int) -> list[int]:
 class _Walk:
     """ggml_visit_parents on positions."""
 
-    def __init__(self, tensors: Sequence[RawTensor]) -> None:
+    def __init__(self, tensors: Sequence[RawTensor], first_node: int) -> None:
         self.src = [[s for s in tensor.src if s >= 0] for tensor in tensors]
         self.leaf = [tensor.op == NONE and not tensor.flags & PARAM for tensor in tensors]
-        self.seen = bytearray(len(tensors))
+        self.first_node = first_node
 
-    def expand(self, root: int, node: int, leaf: int) -> tuple[int, int] | None:
+    def roots(self, at: _At, ends: list[int], n_leafs: int) -> Iterator[tuple[int, _At]]:
+        """The roots that can come next, and what comes after each: the longest run, and a leaf where it may help."""
+        for root in ends:
+            after = self.expand(root, *at)
+            if after is not None:
+                yield root, after
+                if root == ends[0]:
+                    return
+                break
+        node, leaf = at
+        if leaf < n_leafs:
+            yield leaf, (node, leaf + 1)
+
+    def expand(self, root: int, node: int, leaf: int) -> _At | None:
         """Append what is new below `root` if that is `node`, `node` + 1 ... up to the root, and `leaf`, `leaf` + 1 ...
 
         Returns:
-            The next node and leaf, or None where something else would be appended; nothing is then.
+            The next node and leaf, or None where something else would be appended.
         """
-        if self.seen[root]:
-            return None
-        new, path = [root], [(root, iter(self.src[root]))]
-        seen = self.seen
-        seen[root] = 1
+        first, next_leaf, new = node, leaf, {root}
+
+        def is_new(tensor: int) -> bool:
+            """Neither appended before, nor on the way."""
+            return not (tensor < leaf or self.first_node <= tensor < first or tensor in new)
+
+        path = [(root, iter(self.src[root]))]
         while path:
             tensor, sources = path[-1]
-            child = next((s for s in sources if not seen[s]), None)
+            child = next((s for s in sources if is_new(s)), None)
             if child is not None:
-                seen[child] = 1
-                new.append(child)
+                new.add(child)
                 path.append((child, iter(self.src[child])))
                 continue
             path.pop()
-            if self.leaf[tensor] and tensor == leaf:
-                leaf += 1
+            if self.leaf[tensor] and tensor == next_leaf:
+                next_leaf += 1
             elif not self.leaf[tensor] and tensor == node:
                 node += 1
             else:
-                for one in new:
-                    seen[one] = 0
                 return None
-        return node, leaf
+        return node, next_leaf
 
 
 def _check_compute(walk: _Walk, tensors: Sequence[RawTensor], nodes: range, roots: tuple[Root, ...]) -> None:
