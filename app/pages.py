@@ -11,7 +11,7 @@ from .theme import THEME
 from .views import VIEWS
 from .views.parts import data
 
-_DROP = "Drop a GGUF, a graph JSON or a CSV of buffers to open it"
+_DROP = "Drop a GGUF, a graph, a session or a CSV of buffers to open it"
 
 
 def layout(first: str, options: str = "") -> Component:
@@ -35,6 +35,7 @@ def layout(first: str, options: str = "") -> Component:
             view["events"],
             view["planners"],
             view["timeline"],
+            view["session"],
         ],
         className="gs-page",
         id="page",

@@ -13,7 +13,7 @@ from werkzeug.exceptions import HTTPException
 from ..core.errors import GalloscopeError, InputError
 from .sessions import SessionGone
 
-PATHS = ("/open", "/job/", "/scene/", "/table/", "/planners", "/runs", "/timeline")
+PATHS = ("/open", "/job/", "/scene/", "/table/", "/planners", "/runs", "/timeline", "/life/")
 """Where everything is answered in JSON."""
 MOST_ASKED = 64 << 10
 """Largest request to open something by name (bytes)."""

@@ -11,6 +11,7 @@ import msgspec
 
 from ..core.check.checker import Violation, check
 from ..core.explain.answers import answers
+from ..core.explain.hazards import plan_maker
 from ..core.explain.sentence import Sentence
 from ..core.explain.stats import stats
 from ..core.llama.placement import place_weights
@@ -79,7 +80,11 @@ class RunView:
     @property
     def answers(self) -> list[Sentence]:
         """The opening sentences."""
-        return self._once("answers", lambda: answers(self.state, self.violations))
+        return self._once("answers", self._answers)
+
+    def _answers(self) -> list[Sentence]:
+        maker = plan_maker(self.run) if self.violations or self.run.abort is not None else None
+        return answers(self.state, self.violations, replay(maker) if maker is not None else None)
 
     @property
     def stats(self) -> dict[str, Any]:

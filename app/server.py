@@ -13,11 +13,23 @@ from ..core.errors import InputError
 from ..core.files.reading import MAX_BYTES
 from ..core.gguf.read import NeedMoreBytes
 from ..core.llama.arguments import read_command
-from . import ids, pages, planner_routes, replies, run_routes, security, timeline_routes, views
+from . import (
+    ids,
+    pages,
+    planner_routes,
+    replies,
+    run_routes,
+    security,
+    session_open,
+    session_routes,
+    timeline_routes,
+    views,
+)
 from .figures.matches import pattern_matches
 from .figures.model import model_facts
 from .jobs import Job
 from .model_open import MAX_HEADER
+from .samples import find_sample
 from .sessions import Opened, SessionGone, SessionStore, is_model_source
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
@@ -72,6 +84,7 @@ def create_app(first: str, host: str = "127.0.0.1", store: SessionStore | None =
     planner_routes.add(app.server, kept)
     run_routes.add(app.server, kept)
     timeline_routes.add(app.server, kept)
+    session_routes.add(app.server, kept)
     app.server.config["MAX_CONTENT_LENGTH"] = MAX_BYTES
     app.server.register_error_handler(HTTPException, replies.refused)
     security.guard(app.server, host, app.csp_hashes)
@@ -130,8 +143,8 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
     @server.post("/open/upload")
     def upload() -> Response:
-        title = replies.file_name("uploaded file")
-        return replies.told(lambda: _opened(store.open_bytes(request.get_data(cache=False), title, title)))
+        title, base = replies.file_name("uploaded file"), request.args.get("base", "")
+        return replies.told(lambda: _sent(store, request.get_data(cache=False), title, base))
 
     @server.get("/scene/<session>/<int:run>.json")
     def scene(session: str, run: int) -> Response:
@@ -144,12 +157,37 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
 def _open(store: SessionStore, asked: dict[str, Any]) -> dict[str, Any]:
     source, line = str(asked.get("source", "")), str(asked.get("options", ""))
+    life = _life(store, source)
+    if life is not None:
+        return _told(store, life)
     if not is_model_source(source):
         return _opened(store.open_source(source))
     skipped = read_command(line)[1]
-    found = store.open_model(source, line)
-    told = _job(store, found) if isinstance(found, Job) else _opened(found)
+    told = _told(store, store.open_model(source, line))
     return told if "error" in told else {**told, "skipped": skipped}
+
+
+def _life(store: SessionStore, source: str) -> Opened | Job | None:
+    """A session of batches, None where the source is something else."""
+    kind, _, rest = source.partition(":")
+    if kind == "preset":
+        return session_open.open_preset(store, source)
+    if kind == "sample":
+        sample = find_sample(rest)
+        return session_open.open_sample(store, sample) if sample.kind == "session" else None
+    script = session_open.script_at(rest) if kind == "path" else None
+    return session_open.open_path(store, rest, script) if script is not None else None
+
+
+def _sent(store: SessionStore, data: bytes, title: str, base: str) -> dict[str, Any]:
+    """What a browser has sent, a session for the model `base` or a file by itself."""
+    if session_open.is_script(data, title):
+        return _told(store, session_open.open_sent(store, data, title, base))
+    return _opened(store.open_bytes(data, title, title))
+
+
+def _told(store: SessionStore, found: Opened | Job) -> dict[str, Any]:
+    return _job(store, found) if isinstance(found, Job) else _opened(found)
 
 
 def _matches(store: SessionStore, asked: dict[str, Any]) -> dict[str, Any]:
@@ -168,18 +206,19 @@ def _opened(opened: Opened) -> dict[str, Any]:
     if opened.buffers is not None:
         told = {"session": opened.key, "title": opened.title, "about": opened.look, "meta": {}}
         return {**told, "runs": [], "asked": 0, "model": None, "buffers": len(opened.buffers)}
-    problem = opened.sessions[0].problem
-    model = opened.model
+    model, life = opened.model, opened.life
+    problem = (opened.sessions[0] if life is None else opened.runs[0].run).problem
     return {
         "session": opened.key,
         "title": opened.title,
-        "about": problem.about,
+        "about": problem.about if life is None else life.log.script.about,
         "meta": {str(key): str(value) for key, value in problem.meta.items()},
         "runs": [
             {"abort": view.run.abort or "", "label": view.label, "totals": view.totals if model else None}
             for view in opened.runs
         ],
         "asked": sum(len(one.problem.requests) for one in opened.sessions),
+        "life": None if life is None else session_routes.opened_data(life),
         "model": None if model is None else model_facts(model, opened.line),
         "buffers": None,
     }

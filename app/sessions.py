@@ -24,6 +24,7 @@ from .model_open import Headers, model_key, normal_line, open_for_page
 from .planning import Planning
 from .run_view import RunView
 from .samples import find_sample
+from .session_view import SessionView
 
 MOST_SESSIONS = 8
 
@@ -41,6 +42,7 @@ class Opened:
         sessions: one, or one per graph of a model.
         runs: all their runs, as the page numbers them.
         buffers: of a buffer set (CSV): then there is no graph, so no session and no run.
+        life: of a session of batches: its runs are the graphs that were split or planned in it.
         look: what there is to see, for a sample.
         model: of a GGUF, what was opened.
         line: of a GGUF, the options as a line, defaults left out.
@@ -58,6 +60,7 @@ class Opened:
         self.line = ""
         self.path = ""
         self.buffers: Instance | None = None
+        self.life: SessionView | None = None
         self._planning: Planning | None = None
 
     @classmethod
@@ -65,6 +68,15 @@ class Opened:
         """A buffer set, to be planned and nothing else."""
         opened = cls(key, title, [], look)
         opened.buffers, opened._planning = buffers, Planning.of_set(buffers)
+        return opened
+
+    @classmethod
+    def of_life(cls, key: str, life: SessionView, look: str = "") -> Opened:
+        """A played session of batches."""
+        script = life.log.script
+        opened = cls(key, script.name or script.model, [], look)
+        opened.life = life
+        opened.runs = [RunView(one.run, look, life.label(number), opened) for number, one in enumerate(life.log.runs)]
         return opened
 
     def planning(self, run: int) -> Planning:
@@ -132,10 +144,9 @@ class SessionStore:
         name, given = (Path(rest).name, rest) if kind == "path" else self.headers.get(rest)
         usual = normal_line(line)
         key = model_key(given, usual)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+        found = self.known(key)
+        if found is not None:
+            return found
 
         def work(job: Job) -> str:
             opened = Opened.of_model(
@@ -145,7 +156,7 @@ class SessionStore:
             job.say("adding up")
             for view in opened.runs:
                 _ = view.totals  # the page asks for those of every graph at once
-            return self._keep(opened).key
+            return self.keep(opened).key
 
         return self.jobs.start(work)
 
@@ -156,16 +167,23 @@ class SessionStore:
             InputError: they are no usable graph; `where` stands for the file.
         """
         key = hashlib.blake2b(data, digest_size=8).hexdigest()
+        found = self.known(key)
+        if found is not None:
+            return found
+        buffers = buffers_of(data, where, title)
+        if buffers is not None:
+            return self.keep(Opened.of_buffers(key, title, buffers, look))
+        return self.keep(Opened(key, title, [trace(parse_graph(data, where))], look))
+
+    def known(self, key: str) -> Opened | None:
+        """What has this id, None when it is not kept."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
-                return self._kept[key]
-        buffers = buffers_of(data, where, title)
-        if buffers is not None:
-            return self._keep(Opened.of_buffers(key, title, buffers, look))
-        return self._keep(Opened(key, title, [trace(parse_graph(data, where))], look))
+            return self._kept.get(key)
 
-    def _keep(self, opened: Opened) -> Opened:
+    def keep(self, opened: Opened) -> Opened:
+        """Keep it, and let go of the one that was asked for longest ago."""
         with self._lock:
             self._kept[opened.key] = opened
             while len(self._kept) > self.most:

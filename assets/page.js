@@ -13,6 +13,7 @@
  *   page_gguf.js    a file's header           page_element.js making elements
  *   planners.js     the Planners view and the parts it is made of
  *   timeline.js     the Timeline view and the parts it is made of
+ *   session.js      the Session view and the parts it is made of
  *   run.js          running the graph, and what came out
  */
 (() => {
@@ -24,6 +25,7 @@
       by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "", exec: "",
       view: "", buffer: -1, inplace: "", order: "", plans: "", pane: "", psort: "", pby: "", pview: "", pshow: "", block: -1,
       batches: 1, cost: "", tsource: "", tview: "", tpath: "",
+      ubatch: -1, lview: "", lpane: "", lscale: "",
     },
     opened: null,  // what the server said about the file
     scene: null,   // of the run on the screen
@@ -162,6 +164,7 @@
     $("page").dataset.session = state.session;
     page.planners.load();
     page.timeline.load();
+    page.life.load();
     page.running.load();
   };
 
@@ -172,6 +175,7 @@
     Object.assign($("page").dataset, { state: "ready", run: 0, session: state.session });
     page.planners.load();
     page.timeline.load();
+    page.life.load();
   };
 
   /* Without a view in the address the pictures show everything, or what is selected. */
@@ -233,6 +237,8 @@
     planners: () => page.planners.toggle(),
     timeline: () => page.timeline.toggle(),
     "time-fit": () => page.timeline.chart.fit(),
+    session: () => page.life.toggle(),
+    "life-fit": () => page.life.chart().fit(),
     run: () => page.running.toggle(),
     "plan-peak": () => page.planners.strips.peak(),
     "plan-fit": () => page.planners.strips.fit(),
@@ -250,7 +256,7 @@
   function boot() {
     if (!$("strip") || !$("dag") || !window.dash_clientside?.set_props) { requestAnimationFrame(boot); return; }
     connect();
-    for (const part of ["params", "panels", "search", "scrub", "keys", "open", "table", "planners", "timeline", "running"]) page[part].start();
+    for (const part of ["params", "panels", "search", "scrub", "keys", "open", "table", "planners", "timeline", "life", "running"]) page[part].start();
     document.addEventListener("click", follow);
     page.url.start();
   }

@@ -46,6 +46,7 @@
     else if ($("events").classList.contains("gs-events-open")) $("events").classList.remove("gs-events-open");
     else if (page.planners.active()) return page.planners.escape() || hideTrouble();
     else if (page.timeline.active()) return page.timeline.escape();
+    else if (page.life.active()) return page.life.escape() || hideTrouble();
     else if (selected()) page.clear("keys");
     else if (state.max) page.panels.maximise(state.max);
     else if (hideTrouble()) return true;
@@ -81,6 +82,7 @@
     3: () => page.panels.maximise("table"),
     4: () => page.planners.toggle(),
     5: () => page.timeline.toggle(),
+    6: () => page.life.toggle(),
     "[": () => page.walk(page.past, page.future),
     "]": () => page.walk(page.future, page.past),
     m: () => page.params.toggle(),
@@ -99,7 +101,7 @@
           event.target.click();
           return;
         }
-        const view = [page.planners, page.timeline].find((one) => one.active())?.keys[event.key];
+        const view = [page.planners, page.timeline, page.life].find((one) => one.active())?.keys[event.key];
         const action = event.key === "Escape" ? escape : view || KEYS[event.key];
         if (!action || (!page.scene && !view && !["?", "Escape"].includes(event.key)) || action() === false) return;
         event.preventDefault();

@@ -60,7 +60,12 @@
 
   /* What was opened, once it is. */
   async function opening(source, options, late, task) {
-    const first = await ask("/open", { source, options });
+    const first = await ask("/open", { source, options }), body = await done(first, late, task);
+    return body && { ...body, skipped: first.skipped || [] };
+  }
+
+  /* The end of the server's work, if it needs some. */
+  async function done(first, late, task) {
     let body = first;
     while (body.job) {
       if (late()) { drop(body.job); return null; }
@@ -68,7 +73,7 @@
       task.say(body.stage);
       body = await fetch(`/job/${job}`).then(answer);
     }
-    return { ...body, skipped: first.skipped || [] };
+    return body;
   }
 
   /* The scene of one graph; where the server let the file go meanwhile (it keeps a few), it is opened once more. */
@@ -94,6 +99,7 @@
     const { opened, number, scene } = found;
     const before = page.opened && state.source === source ? page.opened : null;
     if (isSet(page.opened) && !addressed) state.view = ""; // from a set, which has no other view, to a graph
+    page.life.arrange(page.opened, opened, addressed);
     const carry = kept === "carry" ? page.carry.take() : null;
     Object.assign(state, { source, options: opened.model?.line ?? "", session: opened.session, run: number });
     page.opened = opened;
@@ -204,8 +210,9 @@
         if (opened && !late()) await load(opened, wish, late, task);
         return;
       }
-      const opened = await post(`/open/upload?name=${encodeURIComponent(file.name)}`, await page.gguf.graph(file)).then(answer);
-      await load(opened, { source: `session:${opened.session}` }, late, task);
+      const query = new URLSearchParams({ name: file.name, base: page.life.offers.base() });
+      const opened = await done(await post(`/open/upload?${query}`, await page.gguf.graph(file)).then(answer), late, task);
+      if (opened && !late()) await load(opened, { source: `session:${opened.session}` }, late, task);
     });
   }
 
@@ -230,7 +237,7 @@
 
     start() {
       const input = document.createElement("input");
-      Object.assign(input, { type: "file", id: "upload-input", accept: ".gguf,.json,.csv,.gz,application/json,text/csv", hidden: true });
+      Object.assign(input, { type: "file", id: "upload-input", accept: ".gguf,.json,.yaml,.yml,.csv,.gz,application/json,text/csv", hidden: true });
       document.body.append(input);
       input.addEventListener("change", () => { if (input.files[0]) upload(input.files[0]); input.value = ""; });
       addEventListener("pagehide", () => drop(job));

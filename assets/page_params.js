@@ -102,7 +102,7 @@
   /* The top bar: the options in a few words, and whether llama.cpp agrees. */
   function describe(opened, run) {
     const { model } = opened, meta = Object.entries(opened.meta).map(([key, value]) => `${key} ${value}`);
-    const told = model ? model.summary : meta; // what a graph says about itself stands in the why panel
+    const told = model ? model.summary : opened.life ? [`graph #${run} of ${opened.runs.length}`, opened.runs[run].label] : meta; // what a graph says about itself stands in the why panel
     $("parameters-text").textContent = told.join(" · ") || "parameters";
     $("parameters").title = `${told.join("\n")}\n\nParameters (m)`;
     const badge = $("badge"), wrong = model ? model.differences[run] : null;

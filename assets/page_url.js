@@ -4,12 +4,12 @@
 (() => {
   const page = window.galloscope.page;
   const { state } = page;
-  const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1, buffer: -1, block: -1, batches: 1 };
-  const TEXTS = { options: "", nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "", exec: "", view: "", inplace: "", order: "", plans: "", pane: "", psort: "", pby: "", pview: "", pshow: "", cost: "", tsource: "", tview: "", tpath: "" };
+  const NUMBERS = { run: 0, tensor: -1, split: -1, tick: -1, buffer: -1, block: -1, batches: 1, ubatch: -1 };
+  const TEXTS = { options: "", nodes: "", listed: "", by: "", strip: "", dag: "", show: "", tab: "dag", max: "", top: "", side: "", sort: "", params: "", exec: "", view: "", inplace: "", order: "", plans: "", pane: "", psort: "", pby: "", pview: "", pshow: "", cost: "", tsource: "", tview: "", tpath: "", lview: "", lpane: "", lscale: "" };
   const MOST = { options: 16384 }; // letters; of the others 4000
-  const FILE = /^(sample|path|session|header):/;
+  const FILE = /^(sample|path|session|header|preset):/;
   const ABSOLUTE = /^(\/|~\/|[A-Za-z]:[\\/])/; // a path needs no scheme
-  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/, exec: /^open$/, view: /^(planners|timeline)$/, inplace: /^off$/, order: /^(kahn|dfs)$/, plans: /^\w{1,40},\w{1,40}$/, pane: /^(holes|chains|stages(:(order|intervals|interference|places))?)$/, psort: /^(planner|peak|ratio|waste|saving|seconds|verdict):(asc|desc)$/, pby: /^\w{1,20}$/, pshow: /^(even|holes)(\.holes)?$/, cost: /^(([\dh]+(-[\dh]+)?\.)?[a-z]+:[\d.e+-]+(,|$))+$/, tsource: /^measured$/, tview: /^\d+-\d+$/, tpath: /^on$/ };
+  const FORMS = { nodes: /^\d{1,9}-\d{1,9}$/, listed: /^(splits|check|device-\w{1,40})$/, tab: /^(dag|table)$/, max: /^(dag|table|strip|why)$/, top: /^[\d.]+$/, side: /^[\d.]+$/, sort: /^\w+:(asc|desc)$/, params: /^open$/, exec: /^open$/, view: /^(planners|timeline|session|graph)$/, inplace: /^off$/, order: /^(kahn|dfs)$/, plans: /^\w{1,40},\w{1,40}$/, pane: /^(holes|chains|stages(:(order|intervals|interference|places))?)$/, psort: /^(planner|peak|ratio|waste|saving|seconds|verdict):(asc|desc)$/, pby: /^\w{1,20}$/, pshow: /^(even|holes)(\.holes)?$/, cost: /^(([\dh]+(-[\dh]+)?\.)?[a-z]+:[\d.e+-]+(,|$))+$/, tsource: /^measured$/, tview: /^\d+-\d+$/, tpath: /^on$/, lview: /^\d+-\d+$/, lpane: /^(reserve|pipeline|pools)$/, lscale: /^same$/ };
   let waiting = 0, going = 0;
 
   function text() {
@@ -62,6 +62,7 @@
     page.panels.apply(wanted);
     page.planners.apply(wanted);
     page.timeline.apply(wanted);
+    page.life.apply(wanted);
     page.running.apply(wanted);
     const usual = document.getElementById("page").dataset;
     const source = wanted.source || usual.first, options = wanted.source || wanted.options ? wanted.options : usual.firstOptions;
@@ -75,6 +76,7 @@
       page.notice.say(wrong);
       page.planners.show();
       page.timeline.show();
+      page.life.show();
     } else {
       page.notice.say([...wrong, ...page.notice.misfits(page.scene, rest, wanted, run, page.opened.runs.length)]);
       Object.assign(state, page.open.fitting(page.scene, rest), { by: Object.hasOwn(page.scene.colors, by) ? by : "" });
@@ -85,6 +87,7 @@
       page.table.sort();
       page.planners.show();
       page.timeline.show();
+      page.life.show();
     }
   }
 

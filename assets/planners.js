@@ -133,7 +133,7 @@
 
   function show() {
     const open = active();
-    $("page").dataset.view = open ? "planners" : state.view;
+    $("page").dataset.view = open ? "planners" : state.view === "graph" ? "" : state.view;
     $("page").dataset.kind = isSet() ? "buffers" : "graph";
     $("planners").hidden = !open;
     $("planners-button").setAttribute("aria-expanded", open);
@@ -158,10 +158,11 @@
 
   function toggle(open = !active()) {
     if (!page.opened || isSet()) return;
-    state.view = open ? "planners" : "";
+    state.view = open ? "planners" : page.life.plain();
     page.url.push();
     show();
     page.timeline.show();
+    page.life.show();
     if (!open) requestAnimationFrame(() => requestAnimationFrame(() => page.reveal("panels")));
   }
 
@@ -224,6 +225,7 @@
       ",": () => page.planners.strips.step(-1),
       ".": () => page.planners.strips.step(1),
       5: () => page.timeline.toggle(true),
+      6: () => page.life.toggle(true),
       1: () => page.planners.leave(() => page.panels.maximise("dag")),
       2: () => page.planners.leave(() => page.panels.maximise("strip")),
       3: () => page.planners.leave(() => page.panels.maximise("table")),

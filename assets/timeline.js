@@ -116,10 +116,11 @@
 
   function toggle(open = !active()) {
     if (!page.scene || page.open.isSet(page.opened)) return;
-    state.view = open ? "timeline" : "";
+    state.view = open ? "timeline" : page.life.plain();
     page.url.push();
     page.planners.show();
     show();
+    page.life.show();
     if (!open) requestAnimationFrame(() => requestAnimationFrame(() => page.reveal("panels")));
   }
 
@@ -159,6 +160,7 @@
       l: () => { if (!scene?.measured) look({ tpath: state.tpath ? "" : "on" }); },
       f: () => chart.fit(),
       4: () => page.planners.toggle(true),
+      6: () => page.life.toggle(true),
       1: () => page.timeline.leave(() => page.panels.maximise("dag")),
       2: () => page.timeline.leave(() => page.panels.maximise("strip")),
       3: () => page.timeline.leave(() => page.panels.maximise("table")),

@@ -106,6 +106,10 @@
       this.go({ x0: a - air, x1: b + air });
     }
 
+    enlarge(hit) {
+      this.zoomTo(hit.span, hit.row);
+    }
+
     zoomToSelection() {
       const [first] = timeline.selectedBoxes(this);
       if (first) this.zoomTo(...first);

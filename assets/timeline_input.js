@@ -1,5 +1,5 @@
 "use strict";
-/* Pointer and keyboard of the timeline; moves are handled once per frame. */
+/* Pointer and keyboard of a chart over time, the timeline's and the session's; moves are handled once per frame. */
 (() => {
   const galloscope = (window.galloscope = window.galloscope || {});
   const timeline = (galloscope.timeline = galloscope.timeline || {});
@@ -61,7 +61,7 @@
     host.addEventListener("dblclick", (event) => {
       if (!ready()) return;
       const point = at(event), hit = chart.pick(point.x, point.y);
-      if (hit && chart.fitted()) chart.zoomTo(hit.span, hit.row);
+      if (hit && chart.fitted()) chart.enlarge(hit);
       else chart.fit();
     });
     host.addEventListener("wheel", (event) => {

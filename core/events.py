@@ -307,6 +307,14 @@ class BufferFree(Decision, frozen=True):
     size: int
 
 
+class BufferFail(Decision, frozen=True):
+    """A chunk of this size cannot be made: the device gives out `limit` bytes at most. No buffer is left."""
+
+    buffer: int
+    size: int
+    limit: int
+
+
 class Place(Decision, frozen=True):
     """alloc_graph gives the tensor its address from the plan in force (size unrounded)."""
 
@@ -336,7 +344,7 @@ Event: TypeAlias = (
     Begin | Visit | MarkCompute | Pass | PassDone | Assign | Refuse | Decline | Weigh | CannotUpgrade | Split
     | SplitInput | Copy | Rewrite | GraphInput | Dependency | AllocGraph | IdsChanged | NeedsRealloc | Reserve
     | Phase | Exec | NewChunk | PassOver | Alloc | Free | Keep | Reuse | NoReuse | FreeExtra | ViewDone | BufferAlloc
-    | BufferFree | Place | Sync | EventSync | EventWait | EventRecord | Transfer | AsyncTransfer | CopyAsync
+    | BufferFree | BufferFail | Place | Sync | EventSync | EventWait | EventRecord | Transfer | AsyncTransfer | CopyAsync
     | CallCopy | CopyCalled | Launch | Done | Abort
 )  # fmt: skip
 """The union of all events. Every fold names what it does with each; tests compare the lists."""

@@ -324,7 +324,7 @@ HANDLERS: dict[type, str] = {
 """The handler of every kind of event that changes the state."""
 
 NO_CHANGE = (
-    ev.Phase, ev.PassOver, ev.ViewDone, ev.Sync, ev.EventSync, ev.EventWait, ev.EventRecord,
+    ev.Phase, ev.PassOver, ev.ViewDone, ev.BufferFail, ev.Sync, ev.EventSync, ev.EventWait, ev.EventRecord,
     ev.Transfer, ev.AsyncTransfer, ev.CopyAsync, ev.CallCopy, ev.CopyCalled, ev.Launch,
 )  # fmt: skip
 """Events that tell what happened on the way. A test compares both lists with the `Event` union."""

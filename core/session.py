@@ -81,10 +81,8 @@ class _Sched:
 
     def run(self, columns: Columns, request: Request, record: Record) -> bool:
         if request.reserve:
-            self.scheduler.reserve(columns, record)
-        else:
-            self.scheduler.alloc_and_compute(columns, record)
-        return True
+            return self.scheduler.reserve(columns, record)
+        return self.scheduler.alloc_and_compute(columns, record)
 
 
 class _Galloc:

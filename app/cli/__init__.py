@@ -29,6 +29,7 @@ COMMANDS = {
     "capture": "the graph of a GGUF as graph JSON",
     "run": "run a graph with real numbers inside the planned addresses",
     "generate": "generate tokens with a model through its planned graphs",
+    "session": "which batches re-use the graph, which rebuild it, and why",
     "timeline": "when each device computes, copies and waits, simulated with assumed rates",
     "plan": "static planners: addresses for known lifetimes, with the bound",
 }

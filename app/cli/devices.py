@@ -135,10 +135,13 @@ def _one(profile: Profile) -> str:
         f"{profile.title} ({profile.name})",
         table(("", ""), facts).strip("\n"),
         "Limits (override: --device " + f"{profile.name}:MEMORY:NAME=VALUE,...)\n" + _columns(limits, (0, 1)),
-        f"Rules: an op is refused unless\n{asked}",
-        "Supported whatever the arguments\n" + _wrap(", ".join(_always(profile)) or "none", "  "),
-        f"Every other op is {'refused' if profile.other is unknown else 'supported'}.",
     ]
+    if rules:
+        sections.append(f"Rules: an op is refused unless\n{asked}")
+    if always := _always(profile):
+        sections.append("Supported whatever the arguments\n" + _wrap(", ".join(always), "  "))
+    other = "other op" if rules or always else "op"
+    sections.append(f"Every {other} is {'refused' if profile.other is unknown else 'supported'}.")
     if profile.left_out:
         left = "\n".join(_wrap(f"{op}: {why}", "  ") for op, why in profile.left_out.items())
         sections.append(f"Left out\n{left}")

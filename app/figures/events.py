@@ -111,6 +111,11 @@ def _alloc(n: _Names, e: ev.Alloc) -> tuple[str, int]:
     return f"{n.t(e.tensor)} takes {bytes_text(e.size)} at {where}, {how}", e.tensor
 
 
+def _buffer_fail(n: _Names, e: ev.BufferFail) -> tuple[str, int]:
+    limit = bytes_text(e.limit)
+    return f"a buffer of {bytes_text(e.size)} for {n.b(e.buffer)} cannot be made: {limit} is the most", -1
+
+
 def _place(n: _Names, e: ev.Place) -> tuple[str, int]:
     return f"{n.t(e.tensor)} gets its address: {hex_text(e.offset)} of {n.b(e.buffer, e.chunk)}", e.tensor
 
@@ -177,6 +182,7 @@ WORDS: dict[type, _Words] = {
     ev.ViewDone: _view_done,
     ev.BufferAlloc: lambda n, e: (f"a buffer of {bytes_text(e.size)} is allocated for {n.b(e.buffer)}", -1),
     ev.BufferFree: lambda n, e: (f"the buffers of {n.b(e.buffer)} ({bytes_text(e.size)}) are released", -1),
+    ev.BufferFail: _buffer_fail,
     ev.Place: _place,
     ev.Sync: lambda n, e: (f"waits until {n.d(e.backend)} is idle", -1),
     ev.EventSync: lambda n, e: (f"waits for copy {e.copy_no} of {n.d(e.backend)}", -1),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from xml.sax.saxutils import escape
+
+from ..figures.palette import Hue
 
 INK = "#0f172a"
 MUTED = "#64748b"
@@ -23,6 +26,25 @@ def num(value: float) -> str:
     """
     text = f"{value:.2f}".rstrip("0").rstrip(".")
     return "0" if text == "-0" else text
+
+
+def title(words: str) -> str:
+    """What a browser shows on hover."""
+    return f"<title>{escape(words)}</title>"
+
+
+def dark(hues: Iterable[Hue], scope: str) -> str:
+    """Rules that take each hue's other colour where the reader prefers dark; without media queries it stays light.
+
+    Args:
+        hues: no light colour with two dark ones.
+        scope: a selector of the picture.
+    """
+    pairs = {hue.light: hue.dark for hue in hues}
+    rules = (
+        f'{scope} [{what}="{light}"]{{{what}:{other}}}' for light, other in pairs.items() for what in ("fill", "stroke")
+    )
+    return f"@media (prefers-color-scheme:dark){{{''.join(rules)}}}"
 
 
 def rect(x: float, y: float, w: float, h: float, fill: str, extra: str = "", title: str = "") -> str:

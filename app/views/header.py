@@ -11,6 +11,7 @@ from .. import ids
 from ..sessions import SessionStore
 from .parts import call_page, data, icon
 from .run import button as run_button
+from .session import button as session_button
 from .timeline import button as timeline_button
 
 
@@ -24,7 +25,7 @@ def layout() -> Component:
                 id=ids.FILE_BUTTON,
                 type="button",
                 className="gs-file",
-                title="Open a model (GGUF), a graph or a sample",
+                title="Open a model (GGUF), a graph, a session or a sample",
                 **data(data_action="open"),
             ),
             html.Div(
@@ -57,6 +58,7 @@ def layout() -> Component:
                 **data(data_action="planners", aria_controls=ids.PLANNERS, aria_expanded="false"),
             ),
             timeline_button(),
+            session_button(),
             run_button(),
             html.Div(
                 [

@@ -32,6 +32,7 @@ KEYS = (
         ("t", "graph or table"),
         ("4", "planners: how far from the best is ggml"),
         ("5", "timeline: when each device computes, copies and waits"),
+        ("6", "session: what is re-used from batch to batch, and why not"),
         ("c", "next meaning of the colours"),
         ("x", "run the graph: real numbers in its planned memory"),
         ("?", "this list"),
@@ -46,6 +47,12 @@ KEYS = (
         ("b", "more micro-batches in flight; with shift: fewer"),
         ("l", "the longest chain, which bounds the end"),
         ("s", "simulated, or measured in the last run"),
+    )),
+    ("Session", (
+        ("← →", "one micro-batch back, one on"),
+        ("n  b", "the next rebuild, the one before; so do ] and ["),
+        ("g  w", "the graph of the micro-batch, the worst case that was reserved"),
+        ("f  + -", "fit, zoom to the selected one"),
     )),
     ("In a picture", (
         ("wheel", "zoom at the pointer (memory: steps; with shift: addresses; with ctrl: both)"),
@@ -73,6 +80,13 @@ TERMS = (
         "longest chain",
         "The critical path of the timeline: back from what ends last, each time to what it had to wait for.",
     ),
+    ("session", "Batches in the order in which a program decodes them, in one context of llama.cpp."),
+    (
+        "re-used",
+        "A micro-batch for which graph, plan and addresses of the one before serve again: only inputs are set.",
+    ),
+    ("re-planned", "A rebuilt graph did not fit the plan in force: other devices, other counts, or a larger tensor."),
+    ("reservation", "llama.cpp plans the largest graphs it may meet, so that buffers are large enough from the start."),
     ("pipeline copy", "One of several copies of an input, so that the next batch can begin before the last is done."),
 )
 """Words of the page that a newcomer may not know."""

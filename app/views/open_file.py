@@ -8,13 +8,14 @@ from dash import Input, html
 from dash.development.base_component import Component
 
 from .. import ids
-from ..samples import Sample, buffer_samples, samples
+from ..samples import Sample, buffer_samples, samples, session_samples
 from ..sessions import SessionStore
 from .parts import call_page, data
 
 _KINDS = (
     ("capture", "Captured from llama.cpp"),
     ("lesson", "One mechanism each"),
+    ("session", "Sessions: from batch to batch"),
     ("buffers", "Buffers alone, to plan"),
 )
 
@@ -25,12 +26,10 @@ def layout() -> Component:
         [
             dmc.TextInput(
                 id=ids.OPEN_PATH,
-                placeholder="/path/to/model.gguf, a graph.json, or buffers.csv",
+                placeholder="/path/to/model.gguf, a graph.json, a session.yaml, or buffers.csv",
                 size="sm",
                 className="gs-grow",
-                **data(
-                    aria_label="Path of a GGUF, a graph file or a CSV of buffers on the machine that galloscope runs on"
-                ),
+                **data(aria_label="Path of a GGUF, a graph, a session or a CSV of buffers on galloscope's own machine"),
             ),
             html.Button("Open", type="submit", className="gs-button", id="open-submit"),
             html.Button(
@@ -44,7 +43,7 @@ def layout() -> Component:
         className="gs-open-path",
         id="open-form",
     )
-    known = samples() + buffer_samples()
+    known = samples() + buffer_samples() + session_samples()
     groups = [
         html.Section(
             [html.H3(title), html.Div([_entry(one) for one in known if one.kind == kind], className="gs-samples")]

@@ -5,11 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ..columns import Columns, Record
 from ..errors import GgmlAbort
-from ..events import BufferAlloc, BufferFree, NeedsRealloc, Place, Reserve
+from ..events import BufferAlloc, BufferFail, BufferFree, NeedsRealloc, Place, Reserve
 from ..graph import BufferType
 from .free_blocks import FreeBlocks
 from .hash_set import hash_size
@@ -29,9 +29,24 @@ class Gallocr:
         real: sizes of the real buffers by id and chunk; None until made.
     """
 
-    def __init__(self, bufts: Sequence[BufferType], buft_ids: Sequence[int], *, in_place: bool = True) -> None:
-        """`buft_ids[b]` indexes `bufts` for buffer id b; `in_place` false for a what-if: see `Reservation`."""
+    def __init__(
+        self,
+        bufts: Sequence[BufferType],
+        buft_ids: Sequence[int],
+        alloc_limits: Mapping[str, int] | None = None,
+        *,
+        in_place: bool = True,
+    ) -> None:
+        """See the attributes.
+
+        Args:
+            bufts: all buffer types.
+            buft_ids: `buft_ids[b]` indexes `bufts` for buffer id b.
+            alloc_limits: by name of a buffer type, the bytes of its largest buffer that can be made.
+            in_place: false for a what-if: see `Reservation`.
+        """
         self.in_place = in_place
+        self.alloc_limits = alloc_limits or {}
         self.buft_ids = list(buft_ids)
         self.bufts = [bufts[i] for i in buft_ids]
         self.first = [self.buft_ids.index(i) for i in self.buft_ids]
@@ -52,8 +67,11 @@ class Gallocr:
         node_buffers: Sequence[int],
         leaf_buffers: Sequence[int],
         record: Record,
-    ) -> None:
+    ) -> bool:
         """Plan the graph and make the real buffers (ggml_gallocr_reserve_n).
+
+        Returns:
+            Whether they could be made.
 
         Raises:
             GgmlAbort: where real ggml asserts.
@@ -69,9 +87,9 @@ class Gallocr:
         src = columns.src
         self.node_slots = [(slots[n], [slots[s] if s >= 0 else None for s in src[n]]) for n in nodes]
         self.leaf_slots = [slots[leaf] for leaf in leafs]
-        self._make_buffers(record)
+        return self._make_buffers(record)
 
-    def _make_buffers(self, record: Record) -> None:
+    def _make_buffers(self, record: Record) -> bool:
         """Real buffers are made anew only when missing or when some chunk outgrew its old one."""
         for buffer, first in enumerate(self.first):
             if first < buffer:
@@ -84,10 +102,16 @@ class Gallocr:
             released = sum(old or ())
             if released:
                 record(BufferFree(buffer, released))
+            limit = self.alloc_limits.get(self.bufts[buffer].name)
+            if limit is not None and max(needed, default=0) > limit:
+                self.real[buffer] = None
+                record(BufferFail(buffer, next(size for size in needed if size > limit), limit))
+                return False
             self.real[buffer] = needed
             for size in needed:
                 if size:
                     record(BufferAlloc(buffer, size))
+        return True
 
     def needs_realloc(self, columns: Columns, nodes: Sequence[int], leafs: Sequence[int]) -> NeedsRealloc | None:
         """The first reason why the plan in force does not fit this graph; counts and sizes only, never the wiring."""
@@ -150,7 +174,11 @@ class Gallocr:
             raise GgmlAbort("ggml-alloc.c: galloc->buffers[-1] is read: the leaf had no place in the plan in force")
         buffer, chunk, offset, _ = slot
         size = alloc_size(self.bufts[buffer], columns, tensor)
-        real = self.real[buffer] or ()
+        real = self.real[buffer]
+        if real is None:
+            raise GgmlAbort(
+                f"ggml-alloc.c: galloc->buffers[{buffer}] is read: it could not be made for the plan in force"
+            )
         if chunk >= len(real):  # a chunk of 0 bytes came after the buffers were made: that makes no new one
             raise GgmlAbort("ggml-backend.cpp: GGML_ASSERT(buffer) failed")
         capacity = real[chunk]

@@ -10,6 +10,7 @@ from ..llama.options import DeviceSpec
 from .blas import BLAS
 from .cpu import CPU
 from .cuda import CUDA
+from .gpu import GPU
 from .metal import METAL
 from .profile import Profile
 from .vulkan import VULKAN
@@ -20,6 +21,7 @@ DEVICES: dict[str, Profile] = {
     "metal": METAL,
     "vulkan": VULKAN,
     "blas": BLAS,
+    "gpu": GPU,
 }
 """Every known kind of device by name."""
 

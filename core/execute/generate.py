@@ -25,8 +25,8 @@ from ..graph import Problem, Request
 from ..llama.assemble import graph_maker
 from ..llama.options import GraphMode, Options
 from ..log import Run
-from ..models.cparams import Ubatch, context_params
-from ..models.kv import swa_size
+from ..models.cparams import cache_cells
+from ..models.shape import GraphShape
 from ..ops import as_float
 from ..replay import replay_all
 from ..session import decide, planner_for
@@ -98,6 +98,11 @@ class Generator:
         self.options = self._maker.options
         self._flash = self._maker.flash().on
         self._hparams = self._maker.hparams
+        if self._hparams.recurrent:
+            raise InputError(
+                f"architecture {self._hparams.arch!r} keeps recurrent states, tokens are generated only with models "
+                "that have a KV cache"
+            )
         self.feed = TokensFeed(weights or GgufFeed(GgufData(self.header)))
         self.executor = Executor(backend or make_backend("numpy"), settings or Settings())
         _, problem = self._maker.problem(GraphMode.PREFILL, self._flash)
@@ -106,7 +111,7 @@ class Generator:
         self.runs: list[Run] = []
         self._states = replay_all(self._last_runs())
         self._plan(self._problem.requests[0])
-        self._ubatch: Ubatch | None = None
+        self._shape: GraphShape | None = None
         self._caches: tuple[Cells, ...] = ()
         self._n_past = 0
         self.clear()
@@ -124,9 +129,9 @@ class Generator:
     def clear(self) -> None:
         """Forget the sequence (llama_memory_clear without data)."""
         h = self._hparams
-        whole = Cells(self.options.n_ctx or 0)
-        cparams = context_params(h, self.options, GraphMode.PREFILL, self._flash)
-        window = (Cells(swa_size(h, cparams), h.n_swa),) if h.n_swa else ()
+        size, size_swa = cache_cells(h, self.options)
+        whole = Cells(size)
+        window = (Cells(size_swa, h.n_swa),) if h.n_swa else ()
         # In the order in which a graph lists their inputs: the cache of layer 0 first.
         self._caches = (*window, whole) if h.n_swa and h.is_swa[0] else (whole, *window)
         self._n_past = 0
@@ -180,11 +185,17 @@ class Generator:
         positions = np.arange(self._n_past, self._n_past + len(tokens), dtype=np.int64)
         slots = tuple(cache.place(positions) for cache in self._caches)
         seen = {cache.window > 0: slot.n_kv for cache, slot in zip(self._caches, slots, strict=True)}
-        ubatch = Ubatch(len(tokens), len(outputs), seen[False], seen.get(True, 0))
-        if ubatch != self._ubatch:
-            _, problem = self._maker.run_problem(ubatch, self._flash)
-            self._plan(problem.requests[0])
-            self._ubatch = ubatch
+        shape = GraphShape(
+            n_tokens=len(tokens),
+            n_seqs=len(tokens),
+            equal_seqs=False,
+            n_outputs=len(outputs),
+            n_kv=seen[False],
+            n_kv_swa=seen.get(True, 0),
+        )
+        if shape != self._shape:
+            self._plan(self._maker.graph(shape, self._flash).problem.requests[0])
+            self._shape = shape
         scale = as_float(sqrt(self._hparams.n_embd))
         self.feed.batch = TokenBatch(tokens, positions, outputs, slots, scale)
         execution = self.executor.run(self.run, self.state, self.feed, hooks)

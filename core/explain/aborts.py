@@ -17,6 +17,7 @@ _MEANINGS = (
     ("may_expand", "the buffer type asks for extra bytes behind an op where ggml allows none"),
     ("n_dep_nodes", "an allocation dependency names a node that is not in the graph"),
     ("id < n_expert", "an expert id is out of range"),
+    ("pre-allocated tensor", "what an op writes lies in memory already, so the op must run there, and cannot"),
 )
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ..check.checker import Verdict, Violation
+from ..check.checker import Violation
 from ..events import Cause, Refusal, SplitReason
 from ..op import Op
 from ..state import State
 from ..text import bytes_text, shape_text
 from .aborts import meaning
+from .hazards import hazards
 from .sentence import Sentence, count, name
 from .stats import split_bytes
 from .usage import device_name, usage
@@ -25,11 +26,17 @@ REFUSAL_WORDS = {
 }
 
 
-def answers(state: State, violations: list[Violation]) -> list[Sentence]:
-    """At most four sentences; one that has nothing to say is left out."""
+def answers(state: State, violations: list[Violation], planned: State | None = None) -> list[Sentence]:
+    """At most four sentences; one that has nothing to say is left out.
+
+    Args:
+        state: of a run.
+        violations: what the checker found in it.
+        planned: the state of the run that made the plan in force, where it is another one.
+    """
     found = [
         _abort(state),
-        _violation(state, violations),
+        *hazards(state, violations, planned),
         _peak(state),
         _fallback(state),
         _splits(state),
@@ -47,25 +54,6 @@ def _abort(state: State) -> Sentence | None:
     reason = meaning(state)
     text = f"{reason} ({name(state.abort)})" if reason else name(state.abort)
     return Sentence("abort", f"**Real ggml stops here**: {text}.", alarm=True)
-
-
-def _violation(state: State, violations: list[Violation]) -> Sentence | None:
-    hits = [hit for hit in violations if hit.verdict is Verdict.OVERLAP]
-    if not hits or state.abort is not None:
-        return None
-    hit = hits[0]
-    why = (
-        ""
-        if state.reserved
-        else " The plan was made for another graph and kept: ggml compares counts and sizes, not the wiring."
-    )
-    return Sentence(
-        "hazard",
-        f"{name(state.names[hit.tensor])} **overwrites** {name(state.names[hit.other])} at step {hit.step}, "
-        f"while it is still needed.{why}",
-        tensor=hit.tensor,
-        alarm=True,
-    )
 
 
 def _peak(state: State) -> Sentence | None:
@@ -192,7 +180,7 @@ def _pipeline(state: State) -> Sentence | None:
 
 
 def _realloc(state: State) -> Sentence | None:
-    if not state.inherits or not state.realloc_reason:
+    if not state.inherits or not state.reserved or not state.realloc_reason:
         return None
     return Sentence("realloc", f"**Planned anew**: {state.realloc_reason}.")
 

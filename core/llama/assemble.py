@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import msgspec
 
@@ -11,14 +12,16 @@ from ..gguf.header import Header
 from ..graph import Graph, Problem, Request
 from ..models import build, read_hparams
 from ..models.built import Built, WeightUse
-from ..models.cparams import Ubatch
+from ..models.cparams import reserved_shape
 from ..models.hparams import Hparams
+from ..models.shape import GraphShape, Purpose
 from .backends import pipeline_conditions, scheduler_parts
 from .caches import Cache, caches
 from .choices import Chosen, choose, reserved
 from .facts import cache_facts
 from .flash import FlashDecision, resolve_flash
-from .machine import Place
+from .machine import Machine, Place
+from .made import Made
 from .memory import memory_rows
 from .options import FlashAttn, GraphMode, Options
 from .pins import pins
@@ -26,6 +29,8 @@ from .placement import Placement, place_weights
 from .taken import GraphTaken, Taken
 
 SOURCE = "galloscope builder"
+KEPT = 128
+"""Graphs that a maker keeps, those asked for last."""
 
 
 def take(header: Header, options: Options, modes: Sequence[GraphMode]) -> Taken:
@@ -57,8 +62,13 @@ def take(header: Header, options: Options, modes: Sequence[GraphMode]) -> Taken:
     )
 
 
-def graph_maker(header: Header, options: Options) -> GraphMaker:
+def graph_maker(header: Header, options: Options, machine: Machine | None = None) -> GraphMaker:
     """What makes the graphs of a model under some options.
+
+    Args:
+        header: of a model whose architecture has a builder.
+        options: as given; what is left open is filled in.
+        machine: the devices, where they are not simply those of the options.
 
     Raises:
         InputError: there is no builder, the file is no model of that architecture, or llama.cpp would refuse an option.
@@ -66,7 +76,7 @@ def graph_maker(header: Header, options: Options) -> GraphMaker:
     hparams = read_hparams(header)
     facts = cache_facts(header)
     chosen = choose(options, facts)
-    placement = place_weights(header, chosen.options)
+    placement = place_weights(header, chosen.options, machine)
     return GraphMaker(header, hparams, chosen, placement, caches(facts, chosen, placement.machine, placement.layers))
 
 
@@ -105,7 +115,7 @@ class GraphMaker:
         self.caches = caches
         self.cache_places = {cache.name: cache.place for cache in caches}
         self.parts = scheduler_parts(placement, self.options, self.cache_places.values())
-        self.made: dict[tuple[GraphMode, bool], tuple[Built, Problem]] = {}
+        self.made = lru_cache(KEPT)(self._make)
         self.places = {(one.tensor.name, one.layer): one.place for one in placement.weights if one.place}
 
     def flash(self) -> FlashDecision:
@@ -117,22 +127,25 @@ class GraphMaker:
         return resolve_flash(built, problem, self.placement)
 
     def problem(self, mode: GraphMode, flash: bool) -> tuple[Built, Problem]:
-        """One reserve graph with everything the engine needs to know; made once."""
-        key = mode, flash
-        if key not in self.made:
-            self.made[key] = self._make(mode, flash, None)
-        return self.made[key]
-
-    def run_problem(self, ubatch: Ubatch, flash: bool) -> tuple[Built, Problem]:
-        """The graph that runs a micro-batch, with everything the engine needs to know.
+        """One reserve graph with everything the engine needs to know.
 
         Raises:
-            InputError: the micro-batch does not fit the options, or there are several sequences.
+            InputError: `n_tokens` or `n_outputs` of the options do not fit the batch.
         """
-        return self._make(GraphMode.DECODE if ubatch.n_tokens == 1 else GraphMode.PREFILL, flash, ubatch)
+        return self.made(reserved_shape(self.hparams, self.options, mode), flash, mode)
 
-    def _make(self, mode: GraphMode, flash: bool, ubatch: Ubatch | None) -> tuple[Built, Problem]:
-        built = build(self.header, self.options, mode, flash, self._where, self.hparams, ubatch)
+    def graph(self, shape: GraphShape, flash: bool) -> Made:
+        """The graph of a shape, with everything the engine needs to know; equal shapes give the same object.
+
+        Raises:
+            InputError: the shape does not fit the options, or the model has no such graph.
+        """
+        mode = GraphMode.DECODE if shape.n_tokens <= shape.n_seqs_unq else GraphMode.PREFILL
+        built, problem = self.made(shape, flash, mode)
+        return Made(problem, built.inputs)
+
+    def _make(self, shape: GraphShape, flash: bool, mode: GraphMode) -> tuple[Built, Problem]:
+        built = build(self.header, self.options, shape, flash, self._where, self.hparams)
         leafs = self._leaf_places(built)
         parts = self.parts
         tensors = list(built.graph.tensors)
@@ -143,8 +156,8 @@ class GraphMaker:
         for tensor, backend in pins(built, self.placement, self.options, tensors, parts.bufts).items():
             tensors[tensor] = msgspec.structs.replace(tensors[tensor], pin=backend)
         graph = Graph(tuple(tensors), built.graph.roots, built.graph.alloc_deps)
-        about = self._about(built, flash)
-        meta = self._meta(built, flash)
+        about = self._about(built, mode, flash)
+        meta = self._meta(built, mode, flash)
         return built, Problem(parts.config, parts.bufts, parts.backends, (Request(graph),), about=about, meta=meta)
 
     def _where(self, use: WeightUse) -> str:
@@ -160,27 +173,33 @@ class GraphMaker:
         found.update((leaf, self.cache_places[tensors[leaf].name]) for leaf in built.caches)
         return found
 
-    def _about(self, built: Built, flash: bool) -> str:
+    def _about(self, built: Built, mode: GraphMode, flash: bool) -> str:
         gpus = [one.name for one in self.placement.machine.backends[:-1]]
         devices = f"{', '.join(gpus)}, n_gpu_layers {self.placement.layers.n_gpu_layers}" if gpus else "CPU only"
         return (
-            f"{SOURCE}: {built.arch}, {built.mode.value}, {_count(built.n_tokens, 'token')} of "
-            f"{_count(built.n_seqs, 'sequence')}, n_ctx {self.options.n_ctx}, flash attention "
+            f"{SOURCE}: {built.arch}, {_what(built.shape, mode)}, n_ctx {self.options.n_ctx}, flash attention "
             f"{'on' if flash else 'off'}, {devices}"
         )
 
-    def _meta(self, built: Built, flash: bool) -> dict[str, object]:
+    def _meta(self, built: Built, mode: GraphMode, flash: bool) -> dict[str, object]:
+        shape = built.shape
         return {
             "model": built.arch,
             "arch": built.arch,
             "build": SOURCE,
-            "mode": built.mode.value,
+            "mode": mode.value if shape.purpose is Purpose.DECODE else shape.purpose.value,
             "n_ctx": self.options.n_ctx,
-            "n_tokens": built.n_tokens,
-            "n_outputs": built.n_outputs,
-            "n_seqs": built.n_seqs,
+            "n_tokens": shape.n_tokens,
+            "n_outputs": shape.n_outputs,
+            "n_seqs": shape.n_seqs_unq,
             "fa": flash,
         }
+
+
+def _what(shape: GraphShape, mode: GraphMode) -> str:
+    if shape.purpose is not Purpose.DECODE:
+        return "shift of K"
+    return f"{mode.value}, {_count(shape.n_tokens, 'token')} of {_count(shape.n_seqs_unq, 'sequence')}"
 
 
 def _count(number: int, what: str) -> str:

@@ -17,7 +17,7 @@ from .choices import Chosen
 from .facts import CacheFacts
 from .layers import Layers
 from .machine import Machine, Place
-from .options import FlashAttn
+from .options import FlashAttn, Options
 
 
 class Cache(NamedTuple):
@@ -47,7 +47,7 @@ class Cache(NamedTuple):
 
 
 def caches(facts: CacheFacts, chosen: Chosen, machine: Machine, layers: Layers) -> list[Cache]:
-    """Every cache tensor, in the order of layers.
+    """Every cache tensor, in the order of layers: K and V, then recurrent states.
 
     The layout is fixed before automatic flash attention is resolved: only `-fa off` transposes V (and pads it where
     its width varies between layers).
@@ -55,24 +55,30 @@ def caches(facts: CacheFacts, chosen: Chosen, machine: Machine, layers: Layers) 
     Raises:
         InputError: a row of a cache is no whole number of blocks of its type.
     """
-    options, n_seqs = chosen.options, chosen.options.n_seq_max
+    options = chosen.options
+    found = _kv(facts, chosen, machine, layers)
+    f32 = DTYPES["f32"]
+    for layer in (layer for layer, recurrent in enumerate(facts.recurrent) if recurrent):
+        place = _place(layer, options.offload_kqv, machine, layers)
+        for letter, width in (("r", facts.recurrent_r), ("s", facts.recurrent_s)):
+            found.append(Cache(f"cache_{letter}_l{layer}", layer, f32, (width, options.n_seq_max, 1), place, True))
+    return found
+
+
+def _kv(facts: CacheFacts, chosen: Chosen, machine: Machine, layers: Layers) -> list[Cache]:
+    """K and V of the layers with attention."""
+    options = chosen.options
     found: list[Cache] = []
-    if facts.recurrent_s:
-        f32 = DTYPES["f32"]
-        for layer in range(facts.n_layer):
-            place = _place(layer, options.offload_kqv, machine, layers)
-            for letter, width in (("r", facts.recurrent_r), ("s", facts.recurrent_s)):
-                found.append(Cache(f"cache_{letter}_l{layer}", layer, f32, (width, n_seqs, 1), place, True))
-        return found
-    streams = 1 if options.kv_unified else n_seqs
+    streams = 1 if options.kv_unified else options.n_seq_max
     full, window = cells(facts, chosen)
     widest = max(facts.v_width, default=0)
     transposed = options.flash_attn is FlashAttn.OFF
-    for layer in range(facts.n_layer):
+    for layer in (layer for layer, recurrent in enumerate(facts.recurrent) if not recurrent):
         place = _place(layer, options.offload_kqv, machine, layers)
         count = window if facts.windowed[layer] else full
         v_width = widest if transposed else facts.v_width[layer]
-        for letter, dtype, width in (("k", options.type_k, facts.k_width[layer]), ("v", options.type_v, v_width)):
+        kept = [("k", options.type_k, facts.k_width[layer]), ("v", options.type_v, v_width)]
+        for letter, dtype, width in kept[:1] if facts.k_only else kept:
             if width % dtype.block:
                 raise InputError(
                     f"layer {layer}: {width} elements of {letter.upper()} per token are no whole number of "
@@ -84,12 +90,15 @@ def caches(facts: CacheFacts, chosen: Chosen, machine: Machine, layers: Layers) 
 
 def cells(facts: CacheFacts, chosen: Chosen) -> tuple[int, int]:
     """Cells per stream of layers with full attention and of window layers."""
-    options = chosen.options
-    full = chosen.n_ctx_seq
+    return chosen.n_ctx_seq, window_cells(chosen.n_ctx_seq, facts.window, chosen.options)
+
+
+def window_cells(full: int, window: int, options: Options) -> int:
+    """Cells per stream of window layers, where the others have `full` (llama_kv_cache_iswa)."""
     if options.swa_full:
-        return full, full
-    window = facts.window * (options.n_seq_max if options.kv_unified else 1) + options.n_ubatch
-    return full, -(-min(full, window) // 256) * 256
+        return full
+    needed = window * (options.n_seq_max if options.kv_unified else 1) + options.n_ubatch
+    return -(-min(full, needed) // 256) * 256
 
 
 def bytes_by_place(found: Iterable[Cache]) -> dict[tuple[str, bool], int]:

@@ -143,6 +143,11 @@ def _flash(options: Options, facts: CacheFacts, notes: list[str]) -> FlashAttn:
     if facts.arch == "grok" and flash is not FlashAttn.OFF:
         notes.append("flash_attn is not compatible with Grok: off")
         flash = FlashAttn.OFF
+    if facts.k_only and options.type_k != options.type_v:
+        raise InputError(
+            f"-ctk {options.type_k.name} and -ctv {options.type_v.name}: llama.cpp wants one type for both, as "
+            f"{facts.arch} keeps K and V in one"
+        )
     if options.type_v.quantized:
         if flash is FlashAttn.OFF:
             raise InputError(

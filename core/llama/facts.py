@@ -24,6 +24,10 @@ _PLAIN = frozenset({"llama", "qwen2", "qwen3", "qwen3moe", "qwen2moe", "phi3", "
 """Architectures that keep K and V and nothing else, whatever other keys the file has."""
 RECURRENT = frozenset({"mamba", "mamba2"})
 """Purely recurrent architectures whose state is described here."""
+_HYBRID = {"qwen3next": 4}
+"""Architectures of which some layers are recurrent: each layer but every so-manieth (full_attention_interval)."""
+_MLA = frozenset({"deepseek2"})
+"""Architectures with a compressed KV cache, which keeps K alone."""
 
 
 class CacheFacts(msgspec.Struct, frozen=True):
@@ -38,8 +42,10 @@ class CacheFacts(msgspec.Struct, frozen=True):
         head_v: elements of a V head.
         window: tokens of the sliding window, 0 for none.
         windowed: which layers have it.
+        recurrent: which layers keep a recurrent state and no KV.
         recurrent_r: elements of the convolution state per sequence and layer, 0 for attention models.
         recurrent_s: elements of the recurrent state.
+        k_only: the cache keeps K alone (MLA).
         n_vocab: tokens of the vocabulary.
         causal: a token sees only earlier ones.
     """
@@ -52,8 +58,10 @@ class CacheFacts(msgspec.Struct, frozen=True):
     head_v: tuple[int, ...]
     window: int
     windowed: tuple[bool, ...]
+    recurrent: tuple[bool, ...]
     recurrent_r: int
     recurrent_s: int
+    k_only: bool
     n_vocab: int
     causal: bool
 
@@ -136,17 +144,16 @@ def cache_facts(header: Header) -> CacheFacts:
         InputError: the architecture keeps more than K and V per layer, which only llama.cpp itself knows the size of.
     """
     arch, count, trunk = header.architecture, layer_count(header), trunk_layers(header)
-    no = (0,) * count
-    if arch not in RECURRENT | _PLAIN:
-        if header.get("ssm.state_size") is not None or "rwkv" in arch or arch == "lfm2":
-            raise _unknown(arch, "a recurrent state beside its KV cache")
-        if header.get("attention.key_length_mla") is not None:
-            raise _unknown(arch, "a compressed KV cache")
+    mla = header.get("attention.key_length_mla") is not None
+    if arch not in RECURRENT | _PLAIN | _HYBRID.keys() and (
+        header.get("ssm.state_size") is not None or "rwkv" in arch or arch == "lfm2"
+    ):
+        raise _unknown(arch, "a recurrent state beside its KV cache")
+    if arch not in RECURRENT | _PLAIN | _MLA and mla:
+        raise _unknown(arch, "a compressed KV cache")
     if arch in RECURRENT:
-        inner, state = number(header, "ssm.inner_size"), number(header, "ssm.state_size")
-        kernel, groups = number(header, "ssm.conv_kernel"), number(header, "ssm.group_count", 0)
-        r, s = max(kernel - 1, 0) * (inner + 2 * groups * state), state * inner
-        return _facts(header, no[:trunk], no[:trunk], no[:trunk], no[:trunk], 0, (False,) * trunk, r, s)
+        no = (0,) * trunk
+        return _facts(header, no, no, no, no, recurrent=(True,) * trunk)
     n_head = per_layer(header, "attention.head_count", count)
     n_head_kv = per_layer(header, "attention.head_count_kv", count, n_head)
     n_embd = number(header, "embedding_length")
@@ -159,7 +166,9 @@ def cache_facts(header: Header) -> CacheFacts:
     head_v = tuple(swa_v if swa else full_v for swa in windowed)
     k_width = tuple(k * heads for k, heads in zip(head_k, n_head_kv, strict=False))
     v_width = tuple(v * heads for v, heads in zip(head_v, n_head_kv, strict=False))
-    return _facts(header, k_width, v_width, head_k, head_v, window, windowed, 0, 0)
+    return _facts(
+        header, k_width, v_width, head_k, head_v, window, windowed, _recurrent(header, trunk), arch in _MLA and mla
+    )
 
 
 def _facts(
@@ -168,11 +177,12 @@ def _facts(
     v_width: tuple[int, ...],
     head_k: tuple[int, ...],
     head_v: tuple[int, ...],
-    window: int,
-    windowed: tuple[bool, ...],
-    r: int,
-    s: int,
+    window: int = 0,
+    windowed: tuple[bool, ...] = (),
+    recurrent: tuple[bool, ...] = (),
+    k_only: bool = False,
 ) -> CacheFacts:
+    r, s = _state(header) if any(recurrent) else (0, 0)
     return CacheFacts(
         arch=header.architecture,
         n_ctx_train=number(header, "context_length", most=MAX_UINT32),
@@ -181,12 +191,37 @@ def _facts(
         head_k=head_k,
         head_v=head_v,
         window=window,
-        windowed=windowed,
+        windowed=windowed or (False,) * len(k_width),
+        recurrent=recurrent or (False,) * len(k_width),
         recurrent_r=r,
         recurrent_s=s,
+        k_only=k_only,
         n_vocab=vocabulary(header),
         causal=header.get("attention.causal") is not False,
     )
+
+
+def _recurrent(header: Header, trunk: int) -> tuple[bool, ...]:
+    """Which layers of a hybrid are recurrent (is_recr)."""
+    arch = header.architecture
+    if arch not in _HYBRID:
+        return ()
+    given = header.get("attention.recurrent_layers")
+    if given is not None:
+        given = given.read(trunk) if isinstance(given, LazyArray) else given
+        listed = given if isinstance(given, tuple) else (given,) * trunk
+        return tuple(bool(one) for one in (*listed, *(False,) * trunk)[:trunk])
+    every = number(header, "full_attention_interval", _HYBRID[arch])
+    if not every:
+        raise InputError(f"{arch}.full_attention_interval is 0: the file is no model llama.cpp loads")
+    return tuple((layer + 1) % every != 0 for layer in range(trunk))
+
+
+def _state(header: Header) -> tuple[int, int]:
+    """Elements of the two parts of a recurrent state (n_embd_r, n_embd_s)."""
+    inner, state = number(header, "ssm.inner_size"), number(header, "ssm.state_size")
+    kernel, groups = number(header, "ssm.conv_kernel"), number(header, "ssm.group_count", 0)
+    return max(kernel - 1, 0) * (inner + 2 * groups * state), state * inner
 
 
 def _window(header: Header, trunk: int) -> tuple[int, tuple[bool, ...]]:

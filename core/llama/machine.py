@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..devices.known import DEVICES, device, device_names
@@ -108,17 +109,30 @@ def host_place(gpu: Device) -> Place:
     return Place(gpu.profile.host_buft, gpu, True, DEVICES["cpu"].align, default=False)
 
 
-def machine(options: Options) -> Machine:
+def devices_of(options: Options) -> list[Device]:
+    """The devices that the options name, numbered per kind.
+
+    Raises:
+        InputError: a device or a limit is unknown.
+    """
+    specs = options.devices
+    profiles = [device(spec) for spec in specs]
+    return [
+        Device(name, profile, spec) for name, profile, spec in zip(device_names(profiles), profiles, specs, strict=True)
+    ]
+
+
+def machine(options: Options, named: Sequence[Device] | None = None) -> Machine:
     """The devices of the options.
+
+    Args:
+        options: they say which devices there are, and which of them are used.
+        named: devices under names of their own, in place of those of the options.
 
     Raises:
         InputError: a device is unknown, there are too many, two CPUs, or the main GPU is not there.
     """
-    specs = options.devices
-    profiles = [device(spec) for spec in specs]
-    named = [
-        Device(name, profile, spec) for name, profile, spec in zip(device_names(profiles), profiles, specs, strict=True)
-    ]
+    named = devices_of(options) if named is None else named
     kinds = {kind: [one for one in named if one.profile.type == kind] for kind in ("cpu", "accel")}
     if len(kinds["cpu"]) > 1:
         raise InputError("the CPU is named twice among the devices, there is one")

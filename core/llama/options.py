@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from enum import Enum
+from enum import Enum, IntEnum
 
 import msgspec
 
@@ -29,6 +29,17 @@ class GraphMode(str, Enum):
 
     PREFILL = "prefill"
     DECODE = "decode"
+
+
+class Pooling(IntEnum):
+    """enum llama_pooling_type: how the embeddings of a sequence become one; UNSPECIFIED leaves it to the model."""
+
+    UNSPECIFIED = -1
+    NONE = 0
+    MEAN = 1
+    CLS = 2
+    LAST = 3
+    RANK = 4
 
 
 class DeviceSpec(msgspec.Struct, frozen=True):
@@ -76,6 +87,7 @@ class Options(msgspec.Struct, frozen=True):
         swa_full: `--swa-full`, window layers keep the whole context.
         kv_unified: `-kvu`, one cache shared by all sequences.
         repack: `--repack`, weights on the CPU may be repacked into its own layouts.
+        pooling: `--pooling`, part of the graph while embeddings are asked for, as only a session does.
         n_tokens: tokens of the prefill graph; None for a whole micro-batch.
         n_outputs: tokens whose logits are wanted; None for all, as llama.cpp reserves.
     """
@@ -100,5 +112,6 @@ class Options(msgspec.Struct, frozen=True):
     swa_full: bool = False
     kv_unified: bool = False
     repack: bool = False
+    pooling: Pooling = Pooling.UNSPECIFIED
     n_tokens: int | None = None
     n_outputs: int | None = None

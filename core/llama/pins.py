@@ -32,7 +32,7 @@ def pins(
     machine, layers = placement.machine, placement.layers
     backends = {one.name: number for number, one in enumerate(machine.backends)}
     found: dict[int, int] = {}
-    if built.n_tokens < FEW_TOKENS or layers.full_offload:
+    if built.shape.n_tokens < FEW_TOKENS or layers.full_offload:
         lies = [(buft.name, buft.profile, buft.host) for buft in bufts]
         for tensor, name, il in built.called:
             if il >= 0 and name in PINNED_NAMES:

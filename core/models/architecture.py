@@ -21,6 +21,7 @@ class Architecture(NamedTuple):
         weights: the tensors it loads (load_arch_tensors).
         build: its graph (build_arch_graph).
         usual: optional weights (names without `blk.N.`) that its models mostly have.
+        attention: it has attention heads; without, it keeps recurrent states in place of a KV cache.
     """
 
     name: str
@@ -30,6 +31,7 @@ class Architecture(NamedTuple):
     weights: Callable[[Hparams], list[Weight]]
     build: Callable[[LlmGraph], None]
     usual: frozenset[str] = frozenset({"output.weight"})
+    attention: bool = True
 
 
 def embedding_weights(h: Hparams) -> list[Weight]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from ..errors import InputError, nearest
 from ..gguf.header import Header
-from ..llama.options import GraphMode, Options
-from . import gemma3, llama, phi3, qwen2, qwen3
+from ..llama.options import Options
+from . import gemma3, llama, mamba, phi3, qwen2, qwen3
 from .architecture import Architecture
 from .built import Built, Called, Where
-from .cparams import Cparams, Ubatch, context_params
+from .cparams import context_params
 from .graph import LlmGraph
 from .hparams import Hparams, Keys, common_hparams
 from .names import unique_names
+from .outputs import build_pooling, build_sampling
+from .shape import GraphShape, Purpose
+from .shift import build_shift
 from .weights import Weights, with_scales
 
 MODELS: dict[str, Architecture] = {
@@ -21,6 +24,7 @@ MODELS: dict[str, Architecture] = {
     "qwen3moe": qwen3.MOE,
     "gemma3": gemma3.ARCHITECTURE,
     "phi3": phi3.ARCHITECTURE,
+    "mamba": mamba.ARCHITECTURE,
 }
 """The architectures with a builder, by `general.architecture`; all others need the real llama.cpp."""
 
@@ -49,8 +53,8 @@ def read_hparams(header: Header) -> Hparams:
     Raises:
         InputError: the metadata are not those of such a model.
     """
-    keys = Keys(header)
-    return architecture_of(header).hparams(common_hparams(keys), keys)
+    keys, architecture = Keys(header), architecture_of(header)
+    return architecture.hparams(common_hparams(keys, architecture.attention), keys)
 
 
 def one_place(_use: object) -> str:
@@ -61,43 +65,48 @@ def one_place(_use: object) -> str:
 def build(
     header: Header,
     options: Options,
-    mode: GraphMode,
+    shape: GraphShape,
     flash: bool,
     where: Where = one_place,
     hparams: Hparams | None = None,
-    ubatch: Ubatch | None = None,
 ) -> Built:
-    """The reserve graph of a model, or the graph that runs a micro-batch.
+    """One graph of a model.
 
     Args:
         header: of the model.
         options: chosen ones; see `cparams.context_params`.
-        mode: prefill or decode.
+        shape: of the graph; `cparams.reserved_shape` for one that is reserved.
         flash: whether flash attention is on.
         where: what each weight is loaded into; matters for weights that are loaded more than once.
         hparams: when they have been read already.
-        ubatch: what is run; None for the reserve graph.
 
     Raises:
-        InputError: no builder, the file is not a model that llama.cpp loads, or it refuses the options.
+        InputError: no builder, the file is not a model that llama.cpp loads, it refuses the options, or the shape does
+            not fit them.
     """
     architecture = architecture_of(header)
     h = read_hparams(header) if hparams is None else hparams
-    c = context_params(h, options, mode, flash, ubatch)
+    c = context_params(h, options, flash, shape)
     weights = Weights(header, with_scales(architecture.weights(h)), where, h.n_layer)
     graph = LlmGraph(h, c, weights, architecture.rope_type)
-    architecture.build(graph)
-    return _finish(graph, mode, h, c)
+    if shape.purpose is Purpose.DECODE:
+        architecture.build(graph)
+        build_pooling(graph)
+        build_sampling(graph)
+    else:
+        build_shift(graph)
+    return _finish(graph, h, shape)
 
 
-def _finish(g: LlmGraph, mode: GraphMode, h: Hparams, c: Cparams) -> Built:
+def _finish(g: LlmGraph, h: Hparams, shape: GraphShape) -> Built:
     listed = g.ctx.finish(unique_names(lazy.name for lazy in g.ctx.members()))
     ids = listed.ids
     caches = [cache for cache in (g.cache, g.cache_swa) if cache is not None]
-    held = [(lazy, il) for cache in caches for kv in (cache.k, cache.v) for il, lazy in kv.items()]
+    kept = [kind for cache in caches for kind in (cache.k, cache.v)] + [g.rs.r, g.rs.s]
+    held = [(lazy, il) for kind in kept for il, lazy in kind.items()]
     return Built(
         arch=h.arch,
-        mode=mode,
+        shape=shape,
         graph=listed.graph,
         weights={ids[leaf]: use for leaf, use in g.weights.uses.items() if leaf in ids},
         caches={ids[leaf]: il for leaf, il in held if leaf in ids},
@@ -105,7 +114,5 @@ def _finish(g: LlmGraph, mode: GraphMode, h: Hparams, c: Cparams) -> Built:
         attention=tuple((ids[tensor], il) for tensor, il in g.attention),
         after_attention=tuple(ids[tensor] for tensor in g.after_attention),
         n_layer=h.n_layer,
-        n_tokens=c.n_tokens,
-        n_seqs=c.n_seqs,
-        n_outputs=c.n_outputs,
+        inputs=tuple(g.inputs),
     )

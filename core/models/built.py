@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from ..graph import Graph
-from ..llama.options import GraphMode
+from .shape import GraphShape
 
 INPUT_LAYER = -1
 """The layer number of weights that llama.cpp loads for the input (`dev_input`); those for the output have `n_layer`."""
@@ -53,21 +53,19 @@ class Built(msgspec.Struct, frozen=True):
 
     Attributes:
         arch: `general.architecture`.
-        mode: which reserve graph.
+        shape: what it was built for.
         graph: tensors with unique names, and the roots in llama.cpp's order.
         weights: leaf id -> weight; these leafs lie in buffers with usage WEIGHTS.
-        caches: leaf id -> layer whose KV cache it is (allocated before the graph, usage ANY).
+        caches: leaf id -> layer whose KV cache or state it is (allocated before the graph, usage ANY).
         called: the naming callback's calls for tensors of the graph, in order.
         attention: (id, layer) of each FLASH_ATTN_EXT, what automatic flash attention looks at.
         after_attention: ids pinned to the CPU when the KV cache is not offloaded (build_attn_mha, flash attention off).
         n_layer: transformer layers.
-        n_tokens: tokens of the micro-batch, a multiple of n_seqs.
-        n_seqs: sequences in it.
-        n_outputs: tokens whose logits are computed.
+        inputs: class of each of llama.cpp's input objects, in order: `llm_graph_input_embd`.
     """
 
     arch: str
-    mode: GraphMode
+    shape: GraphShape
     graph: Graph
     weights: dict[int, WeightUse]
     caches: dict[int, int]
@@ -75,6 +73,4 @@ class Built(msgspec.Struct, frozen=True):
     attention: tuple[tuple[int, int], ...]
     after_attention: tuple[int, ...]
     n_layer: int
-    n_tokens: int
-    n_seqs: int
-    n_outputs: int
+    inputs: tuple[str, ...]

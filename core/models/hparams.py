@@ -9,6 +9,7 @@ import msgspec
 from ..errors import InputError, nearest
 from ..gguf.header import Header
 from ..gguf.values import LazyArray
+from ..llama.options import Pooling
 from ..ops import as_float, quotient
 
 MAX_LAYERS = 512
@@ -63,6 +64,13 @@ class Hparams(msgspec.Struct, frozen=True):
         attention_scale: factor of QK.
         final_logit_softcap: `final_logit_softcapping`; 0 for none.
         n_cls_out: labels of a classifier head.
+        pooling: `pooling_type`, any number.
+        pooling_cls: `classifier.pooling_type`, what a reranker pools by.
+        ssm_d_conv: `ssm.conv_kernel`, columns of the convolution.
+        ssm_d_inner: `ssm.inner_size`, channels; 0 for a model without recurrence.
+        ssm_d_state: `ssm.state_size`, elements of the state of a channel.
+        ssm_dt_rank: `ssm.time_step_rank`, elements that the time steps are projected from.
+        ssm_dt_b_c_rms: `ssm.dt_b_c_rms`, norms without weights on time steps, B and C.
     """
 
     arch: str
@@ -94,6 +102,28 @@ class Hparams(msgspec.Struct, frozen=True):
     attention_scale: float = 0.0
     final_logit_softcap: float = 0.0
     n_cls_out: int = 1
+    pooling: int = Pooling.NONE
+    pooling_cls: int = Pooling.UNSPECIFIED
+    ssm_d_conv: int = 0
+    ssm_d_inner: int = 0
+    ssm_d_state: int = 0
+    ssm_dt_rank: int = 0
+    ssm_dt_b_c_rms: bool = False
+
+    @property
+    def recurrent(self) -> bool:
+        """The model keeps states in place of a KV cache."""
+        return self.ssm_d_inner > 0
+
+    @property
+    def n_embd_r(self) -> int:
+        """Elements of the convolution state of a sequence."""
+        return max(self.ssm_d_conv - 1, 0) * self.ssm_d_inner
+
+    @property
+    def n_embd_s(self) -> int:
+        """Elements of the recurrent state of a sequence."""
+        return self.ssm_d_state * self.ssm_d_inner
 
     @property
     def n_embd_k_gqa(self) -> int:
@@ -205,8 +235,12 @@ def _shown(value: object) -> str:
     return f"an array of {len(value)}" if isinstance(value, (tuple, LazyArray)) else repr(value)
 
 
-def common_hparams(keys: Keys) -> Hparams:
+def common_hparams(keys: Keys, attention: bool = True) -> Hparams:
     """What every architecture reads.
+
+    Args:
+        keys: of the model.
+        attention: the architecture has attention, and its heads at least one element.
 
     Raises:
         InputError: a key is missing, of the wrong type, or llama.cpp would assert on its value.
@@ -217,22 +251,14 @@ def common_hparams(keys: Keys) -> Hparams:
         keys.refuse("block_count", f"{n_layer} layers, llama.cpp takes 1 to {MAX_LAYERS}")
     if keys.integer("nextn_predict_layers", 0):
         keys.refuse("nextn_predict_layers", "layers for the token after next need the real llama.cpp")
-    n_head = keys.same_in_all("attention.head_count", n_layer, 0)
-    if not n_head:
-        keys.refuse("attention.head_count", "must be at least 1")
-    n_embd_head_k = keys.integer("attention.key_length", n_embd // n_head)
-    n_embd_head_v = keys.integer("attention.value_length", n_embd // n_head)
-    n_rot = keys.integer("rope.dimension_count", n_embd_head_k)
-    n_head_kv = keys.same_in_all("attention.head_count_kv", n_layer, n_head)
-    if not n_embd_head_k or not n_embd_head_v or not n_head_kv:
-        keys.refuse("attention.head_count_kv", "attention without heads, or with empty ones, needs the real llama.cpp")
     scaling = keys.text("rope.scaling.type", "linear")
     if scaling not in ROPE_SCALINGS:
         keys.refuse("rope.scaling.type", f"unknown, llama.cpp knows {', '.join(ROPE_SCALINGS)}")
     factor = keys.number("rope.scaling.factor" if keys.has("rope.scaling.factor") else "rope.scale_linear", 0.0)
     n_ctx_train = keys.integer("context_length", None, UINT32)
     _without_effect(keys)
-    return Hparams(
+    n_head, n_head_kv, n_embd_head_k, n_embd_head_v, n_rot = _heads(keys, n_embd, n_layer) if attention else (0,) * 5
+    found = Hparams(
         arch=keys.arch,
         n_vocab=_n_vocab(keys),
         n_ctx_train=n_ctx_train,
@@ -253,13 +279,35 @@ def common_hparams(keys: Keys) -> Hparams:
         causal=keys.flag("attention.causal", True),
         is_swa=(False,) * n_layer,
         n_cls_out=_n_labels(keys),
-        **_experts(keys, n_layer),
+        pooling=_pooling(keys, "pooling_type", Pooling.NONE),
+        pooling_cls=_pooling(keys, "classifier.pooling_type", Pooling.UNSPECIFIED),
     )
+    return msgspec.structs.replace(found, **_experts(keys, n_layer))
+
+
+def _heads(keys: Keys, n_embd: int, n_layer: int) -> tuple[int, int, int, int, int]:
+    """Heads of Q, of K and V, elements of a K head, of a V head, and those that rope turns."""
+    n_head = keys.same_in_all("attention.head_count", n_layer, 0)
+    if not n_head:
+        keys.refuse("attention.head_count", "must be at least 1")
+    n_embd_head_k = keys.integer("attention.key_length", n_embd // n_head)
+    n_embd_head_v = keys.integer("attention.value_length", n_embd // n_head)
+    n_rot = keys.integer("rope.dimension_count", n_embd_head_k)
+    n_head_kv = keys.same_in_all("attention.head_count_kv", n_layer, n_head)
+    if not n_embd_head_k or not n_embd_head_v or not n_head_kv:
+        keys.refuse("attention.head_count_kv", "attention without heads, or with empty ones, needs the real llama.cpp")
+    return n_head, n_head_kv, n_embd_head_k, n_embd_head_v, n_rot
+
+
+def _pooling(keys: Keys, key: str, default: Pooling) -> int:
+    """An enum llama_pooling_type, whatever number it is; -1 is written as a large u32."""
+    number = keys.integer(key, default % UINT32, UINT32)
+    return number - UINT32 if number > UINT32 // 2 else number
 
 
 def _without_effect(keys: Keys) -> None:
     """Keys that change no graph of these architectures; llama.cpp refuses the file all the same if they are wrong."""
-    for key in ("embedding_length_out", "pooling_type", "classifier.pooling_type", *HEADS_SWA):
+    for key in ("embedding_length_out", *HEADS_SWA):
         keys.integer(key, 0, UINT32)
     keys.flag("rope.scaling.finetuned", False)
     keys.number("rope.scaling.alpha", 0.0)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from ..dtypes import DTYPES
@@ -12,9 +13,6 @@ from .cparams import Cparams
 from .hparams import Hparams
 
 _F16, _F32, _I64 = DTYPES["f16"], DTYPES["f32"], DTYPES["i64"]
-SWA_PAD = 256
-"""Cells to which the cache of window layers is padded."""
-
 _ROT = 64
 """Smallest rotation of a quantised cache."""
 
@@ -32,7 +30,7 @@ class AttnInput(NamedTuple):
 class KvCache:
     """One cache: every layer's K and V, [elements per token, cells, streams]."""
 
-    def __init__(self, hparams: Hparams, cparams: Cparams, size: int, layers: list[int], n_kv: int | None) -> None:
+    def __init__(self, hparams: Hparams, cparams: Cparams, size: int, layers: Sequence[int], n_kv: int) -> None:
         """Make the leafs of some layers.
 
         Args:
@@ -40,15 +38,9 @@ class KvCache:
             cparams: of the context.
             size: cells per stream.
             layers: whose K and V it holds.
-            n_kv: cells that attention sees, the first ones of each stream; None for all.
-
-        Raises:
-            InputError: it has no more than `size` cells to be seen.
+            n_kv: cells that attention sees, the first ones of each stream.
         """
-        if n_kv is not None and not 1 <= n_kv <= size:
-            raise InputError(f"n_kv {n_kv}: a cache of {size} cells has 1 to {size} of them to be seen")
-        self.h, self.c, self.size = hparams, cparams, size
-        self.n_kv = size if n_kv is None else n_kv
+        self.h, self.c, self.size, self.n_kv = hparams, cparams, size, n_kv
         self.k: dict[int, Lazy] = {}
         self.v: dict[int, Lazy] = {}
         streams = cparams.n_stream
@@ -57,20 +49,24 @@ class KvCache:
             self.v[il] = new_tensor(cparams.type_v, hparams.n_embd_v_gqa, size, streams).set_name(f"cache_v_l{il}")
 
     def inputs(self) -> AttnInput:
-        """build_attn_inp_kv_impl: at reserve the graph sees all cells of all streams, in a run the first n_kv."""
-        c = self.c
+        """build_attn_inp_kv_impl: the graph sees the first n_kv cells of the streams of its sequences."""
+        c, n_stream = self.c, self.c.shape.n_stream
         n_v = c.n_tokens * self.h.n_embd_v_gqa if c.v_trans else c.n_tokens
         mask_type = _F16 if c.flash_attn else _F32
         return AttnInput(
             _input(new_tensor(_I64, c.n_tokens), "attn_inp_k_idxs"),
             _input(new_tensor(_I64, n_v), "attn_inp_v_idxs"),
-            _input(new_tensor(mask_type, self.n_kv, c.n_tokens // c.n_stream, 1, c.n_stream), "attn_inp_kq_mask"),
-            self._rotation("attn_inp_k_rot", self.k, c.type_k.quantized, self.h.n_embd_head_k, largest=True),
+            _input(new_tensor(mask_type, self.n_kv, c.n_tokens // n_stream, 1, n_stream), "attn_inp_kq_mask"),
+            self.k_rotation(),
             self._rotation("attn_inp_v_rot", self.v, c.type_v.quantized, self.h.n_embd_head_v, largest=False),
         )
 
+    def k_rotation(self) -> Lazy | None:
+        """build_input_k_rot."""
+        return self._rotation("attn_inp_k_rot", self.k, self.c.type_k.quantized, self.h.n_embd_head_k, largest=True)
+
     def _rotation(self, name: str, held: dict[int, Lazy], quantized: bool, head: int, largest: bool) -> Lazy | None:
-        """build_input_k_rot, _v_rot: a Hadamard matrix for quantised caches; K takes the largest that fits a head."""
+        """A Hadamard matrix for quantised caches; K takes the largest that fits a head."""
         if not held or not quantized or head % _ROT:
             return None
         n = _ROT
@@ -80,21 +76,24 @@ class KvCache:
 
     def get_k(self, il: int) -> Lazy:
         """get_k: [head size, heads, cells that are seen, streams]."""
-        k, c = self.k[il], self.c
+        k, shape = self.k[il], self.c.shape
         cell = row_size(k.dtype, k.ne[0])
-        nb = row_size(k.dtype, self.h.n_embd_head_k), cell, cell * self.size
-        return view(k, (self.h.n_embd_head_k, self.h.n_head_kv, self.n_kv, c.n_stream), nb)
+        stream = cell * self.size
+        nb = row_size(k.dtype, self.h.n_embd_head_k), cell, stream
+        seen = self.h.n_embd_head_k, self.h.n_head_kv, self.n_kv, shape.n_stream
+        return view(k, seen, nb, stream * shape.first_stream)
 
     def get_v(self, il: int) -> Lazy:
         """get_v: like K, or [cells, heads, head size, streams] when transposed."""
-        v, c, n_head = self.v[il], self.c, self.h.n_head_kv
+        v, shape, n_head = self.v[il], self.c.shape, self.h.n_head_kv
         size, head = v.dtype.size, self.h.n_embd_head_v
         stream = row_size(v.dtype, v.ne[0]) * self.size
-        if c.v_trans:
+        start = stream * shape.first_stream
+        if self.c.v_trans:
             nb = size * self.size * head, size * self.size, stream
-            return view(v, (self.n_kv, n_head, head, c.n_stream), nb)
+            return view(v, (self.n_kv, n_head, head, shape.n_stream), nb, start)
         nb = row_size(v.dtype, head), row_size(v.dtype, v.ne[0]), stream
-        return view(v, (head, n_head, self.n_kv, c.n_stream), nb)
+        return view(v, (head, n_head, self.n_kv, shape.n_stream), nb, start)
 
     def cpy_k(self, cur: Lazy, idxs: Lazy, il: int) -> Lazy:
         """cpy_k: write the tokens' K into the cells."""
@@ -129,24 +128,17 @@ def _input(tensor: Lazy, name: str) -> Lazy:
 
 
 def make_caches(hparams: Hparams, cparams: Cparams) -> tuple[KvCache, KvCache | None]:
-    """The cache and, for models with windowed layers, the smaller one of those (llama_kv_cache_iswa)."""
-    windowed = [il for il in range(hparams.n_layer) if hparams.is_swa[il]]
-    whole = [il for il in range(hparams.n_layer) if not hparams.is_swa[il]]
-    size = cparams.n_ctx_seq
+    """The cache and, for models with windowed layers, the smaller one of those (llama_kv_cache_iswa).
+
+    Raises:
+        InputError: the model has a window, but no layer with it.
+    """
+    attention = () if hparams.recurrent else range(hparams.n_layer)
+    windowed = [il for il in attention if hparams.is_swa[il]]
+    whole = [il for il in attention if not hparams.is_swa[il]]
+    cache = KvCache(hparams, cparams, cparams.n_ctx_seq, whole, cparams.shape.n_kv)
     if not hparams.n_swa:
-        return KvCache(hparams, cparams, size, whole, cparams.n_kv), None
+        return cache, None
     if not windowed:
         raise InputError(f"{hparams.arch}.attention.sliding_window is {hparams.n_swa}, but no layer is windowed")
-    return (
-        KvCache(hparams, cparams, size, whole, cparams.n_kv),
-        KvCache(hparams, cparams, swa_size(hparams, cparams), windowed, cparams.n_kv_swa),
-    )
-
-
-def swa_size(hparams: Hparams, cparams: Cparams) -> int:
-    """Cells per stream of the cache of window layers (llama_kv_cache_iswa)."""
-    size = cparams.n_ctx_seq
-    if cparams.swa_full:
-        return size
-    sequences = 1 if cparams.n_stream > 1 else cparams.n_seq_max
-    return -(-min(size, hparams.n_swa * sequences + cparams.n_ubatch) // SWA_PAD) * SWA_PAD
+    return cache, KvCache(hparams, cparams, cparams.n_ctx_swa, windowed, cparams.shape.n_kv_swa)

@@ -26,7 +26,7 @@ class MadeUp(msgspec.Struct, frozen=True, kw_only=True):
         n_layer: `block_count`.
         n_embd: `embedding_length`.
         n_ff: `feed_forward_length`.
-        n_head: `attention.head_count`.
+        n_head: `attention.head_count`; of no use to a model without attention.
         n_head_kv: `attention.head_count_kv`; None for n_head.
         head_size: `attention.key_length` and `value_length`; None leaves them out: n_embd / n_head.
         n_vocab: `vocab_size`, without a tokenizer.
@@ -60,10 +60,12 @@ def made_up_metadata(model: MadeUp) -> dict[str, Given]:
         "context_length": model.n_ctx_train,
         "embedding_length": model.n_embd,
         "block_count": model.n_layer,
-        "feed_forward_length": model.n_ff,
-        "attention.head_count": model.n_head,
         "attention.layer_norm_rms_epsilon": 1e-5,
     }
+    if model.arch in MODELS and not MODELS[model.arch].attention:
+        keys.update(_recurrence(model.n_embd))
+    else:
+        keys.update({"feed_forward_length": model.n_ff, "attention.head_count": model.n_head})
     if model.n_head_kv is not None:
         keys["attention.head_count_kv"] = model.n_head_kv
     if model.head_size is not None:
@@ -76,6 +78,16 @@ def made_up_metadata(model: MadeUp) -> dict[str, Given]:
         "general.architecture": model.arch,
         **{f"{model.arch}.{key}": value for key, value in keys.items()},
         "tokenizer.ggml.model": "no_vocab",
+    }
+
+
+def _recurrence(n_embd: int) -> dict[str, Given]:
+    """Sizes of Mamba's own models."""
+    return {
+        "ssm.conv_kernel": 4,
+        "ssm.inner_size": 2 * n_embd,
+        "ssm.state_size": 16,
+        "ssm.time_step_rank": max(1, n_embd // 16),
     }
 
 
@@ -112,6 +124,6 @@ def _short(name: str) -> str:
 
 def _dtype(weight: Weight, dtype: DType) -> DType:
     """The type a quantiser would give it."""
-    if len(weight.ne) == 1 or weight.name.endswith("ffn_gate_inp.weight"):
+    if len(weight.ne) == 1 or weight.name.endswith(("ffn_gate_inp.weight", "ssm_conv1d.weight", "ssm_a")):
         return _F32
     return dtype if weight.ne[0] % dtype.block == 0 else _F16

@@ -32,8 +32,8 @@ _INF = float("inf")
 
 
 def build_moe_ffn(g: LlmGraph, layer: Layer, cur: Lazy) -> Lazy:
-    """The best `n_expert_used` experts of each token, their results weighted by normalised softmax probabilities."""
-    il, n_used = layer.il, g.h.n_expert_used
+    """The best experts of each token, their results weighted by normalised softmax probabilities."""
+    il, n_used = layer.il, g.n_expert_used
     n_embd, n_tokens = cur.ne[0], cur.ne[1]
     logits = g.cb(g.mm(layer.weight("ffn_gate_inp"), cur), "ffn_moe_logits", il)
     probs = g.cb(soft_max(logits), "ffn_moe_probs", il)
@@ -47,15 +47,16 @@ def build_moe_ffn(g: LlmGraph, layer: Layer, cur: Lazy) -> Lazy:
     cur = reshape(cur, n_embd, 1, n_tokens)
     experts = g.cb(mul(_experts(g, layer, cur, selected), weights), "ffn_moe_weighted", il)
     g.ctx.expand(experts)
-    # The views come before the sums.
-    parts = [view(experts, (n_embd, n_tokens), (experts.nb[2],), i * experts.nb[1]) for i in range(n_used)]
+    # The views come before the sums. A warmup computes all experts, but adds up no more than otherwise.
+    n_added = g.h.n_expert_used
+    parts = [view(experts, (n_embd, n_tokens), (experts.nb[2],), i * experts.nb[1]) for i in range(n_added)]
     for part in parts:
         g.ctx.expand(part)
     total = parts[0]
     for part in parts[1:]:
         total = add(total, part)
         g.ctx.expand(total)
-    return g.cb(cont(total) if n_used == 1 else total, "ffn_moe_out", il)
+    return g.cb(cont(total) if n_added == 1 else total, "ffn_moe_out", il)
 
 
 def _best_groups(g: LlmGraph, probs: Lazy, il: int) -> Lazy:
@@ -73,7 +74,7 @@ def _best_groups(g: LlmGraph, probs: Lazy, il: int) -> Lazy:
 
 def _weights(g: LlmGraph, probs: Lazy, selected: Lazy, il: int) -> Lazy:
     """The probabilities of the chosen experts, divided by their sum: [1, n_used, tokens]."""
-    n_used, n_tokens = g.h.n_expert_used, probs.ne[1]
+    n_used, n_tokens = g.n_expert_used, probs.ne[1]
     weights = get_rows(reshape(probs, 1, g.h.n_expert, n_tokens), selected)
     weights = reshape(g.cb(weights, "ffn_moe_weights", il), n_used, n_tokens)
     total = g.cb(sum_rows(weights), "ffn_moe_weights_sum", il)

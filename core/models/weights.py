@@ -13,6 +13,9 @@ from ..ops import Lazy, new_tensor
 from ..ops.layout import shape_text
 from .built import INPUT_LAYER, WeightUse, Where
 
+_WITHOUT_SCALE = ("_inp", "ssm_conv1d", "ssm_x", "ssm_dt", "ssm_a")
+"""Matrices that llama.cpp reads no factor for."""
+
 
 class Weight(msgspec.Struct, frozen=True):
     """One tensor that an architecture loads (llama_model::create_tensor).
@@ -47,7 +50,7 @@ def with_scales(weights: Iterable[Weight]) -> list[Weight]:
     for weight in weights:
         found.append(weight)
         stem = weight.name.removesuffix(".weight")
-        if len(weight.ne) > 1 and weight.name.startswith("blk.") and not stem.endswith("_inp"):
+        if len(weight.ne) > 1 and weight.name.startswith("blk.") and not stem.endswith(_WITHOUT_SCALE):
             n = weight.ne[2] if len(weight.ne) > 2 else 1
             for kind in ("scale", "input_scale"):
                 found.append(Weight(f"{stem}.{kind}", (n,), required=False, only_with=weight.name))
@@ -134,6 +137,10 @@ class Layer:
     def maybe(self, name: str) -> Lazy | None:
         """`blk.N.NAME.weight`, if the file has it."""
         return self.weights.get(f"blk.{self.il}.{name}.weight", self.il)
+
+    def exact(self, name: str) -> Lazy:
+        """`blk.N.NAME`, which must be there."""
+        return self.weights.need(f"blk.{self.il}.{name}", self.il)
 
     def bias(self, name: str) -> Lazy | None:
         """`blk.N.NAME.bias`, if the file has it."""

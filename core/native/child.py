@@ -12,14 +12,14 @@ import msgspec
 
 from ..devices.known import DEVICES, device, device_names
 from ..llama.options import GraphMode
-from . import layouts as abi
 from .asking import Asking
+from .bufts import raw_backends, raw_buft
 from .devices import Devices
 from .dump import dump
 from .library import load
 from .log import Log
 from .memory import memory, weights
-from .messages import Answer, Ask, RawBuft, RawGraph
+from .messages import Answer, Ask, RawGraph
 from .model import FLASH_OFF, Model
 from .process import Fail, Say, bound_memory, serve
 
@@ -58,17 +58,13 @@ def _answer(question: bytes, say: Say, fail: Fail) -> Answer:
 
 def _collect(library: ctypes.CDLL, model: Model, asking: Asking, graphs: list[RawGraph], log: Log) -> Answer:
     sched = model.sched
-    backends = [
-        (library.ggml_backend_name(sched.backends[i]).decode(), asking.lies(sched.bufts[i]).name)
-        for i in range(sched.n_backends)
-    ]
     n_tokens, _, n_outputs = model.shape(GraphMode.PREFILL)
     description = ctypes.create_string_buffer(256)
     library.llama_model_desc(model.model, description, 256)
     return Answer(
         graphs=graphs,
-        backends=backends,
-        bufts=[_buft(library, sched, asking, pointer) for pointer in asking.known()],
+        backends=raw_backends(library, sched, asking),
+        bufts=[raw_buft(library, sched, asking, pointer) for pointer in asking.known()],
         memory=memory(library, model.context, model.devices.allocated, log),
         weights=weights(library, model.model),
         desc=description.value.decode("utf-8", "replace"),
@@ -81,17 +77,4 @@ def _collect(library: ctypes.CDLL, model: Model, asking: Asking, graphs: list[Ra
         flash_off=any(sign in line for _, line in log.lines for sign in FLASH_OFF),
         op_offload=sched.op_offload,
         log=log.lines,
-    )
-
-
-def _buft(library: ctypes.CDLL, sched: abi.Sched, asking: Asking, pointer: int) -> RawBuft:
-    lies = asking.lies(pointer)
-    device_pointer = library.ggml_backend_buft_get_device(pointer)
-    return RawBuft(
-        name=lies.name,
-        device=library.ggml_backend_dev_name(device_pointer).decode() if device_pointer else "CPU",
-        host=lies.host,
-        align=library.ggml_backend_buft_get_alignment(pointer),
-        max_size=library.ggml_backend_buft_get_max_size(pointer),
-        users=[i for i in range(sched.n_backends) if library.ggml_backend_supports_buft(sched.backends[i], pointer)],
     )

@@ -6,6 +6,9 @@ ggml decided (copies, rewritten sources, backends, offsets) stands in `Decided` 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Protocol
+
 from ..devices.profile import Profile
 from ..dtypes import DTYPES, nbytes
 from ..graph import Backend, BufferType, Config, Graph, Mode, Problem, Request
@@ -14,7 +17,7 @@ from ..models.names import unique_names
 from ..op import Op
 from ..tensor import Flag, Tensor
 from .layouts import FLAG_COMPUTE
-from .messages import Answer, RawBuft, RawGraph
+from .messages import RawBuft, RawGraph
 from .roots import minimal_roots
 
 OPS = list(Op)
@@ -22,26 +25,36 @@ TYPES = {dtype.id: dtype for dtype in DTYPES.values()}
 CPU = "CPU"
 
 
-class Machine:
-    """The backends and buffer types of all graphs of an answer."""
+class Answered(Protocol):
+    """What all answers of a child process say about devices."""
 
-    def __init__(self, answer: Answer, profiles: dict[str, Profile]) -> None:
+    graphs: list[RawGraph]
+    backends: list[tuple[str, str]]
+    bufts: list[RawBuft]
+    weights: list[tuple[str, str]]
+    op_offload: bool
+
+
+class Machine:
+    """The backends and buffer types of all graphs of an answer.
+
+    Attributes:
+        bufts: those that a backend computes in, then those that only weights or caches lie in.
+        backends: in priority order.
+        index: of each buffer type by name.
+    """
+
+    def __init__(self, answer: Answered, profiles: Mapping[str, Profile]) -> None:
         """Sort out what belongs to whom: the child's answer, and the profiles by name of the device."""
         self.answer, self.profiles = answer, profiles
         self.raw = {buft.name: buft for buft in answer.bufts}
-
-    def devices(self, graph: RawGraph) -> tuple[tuple[BufferType, ...], tuple[Backend, ...], dict[str, int]]:
-        """Buffer types (those that a backend computes in first), backends, and the types' indices by name."""
-        backends = self.answer.backends
-        owned = dict.fromkeys([*(buft for _, buft in backends), CPU])
-        used = {buft for _, buft in self.answer.weights} | {tensor.buft for tensor in graph.tensors if tensor.buft}
+        owned = dict.fromkeys([*(buft for _, buft in answer.backends), CPU])
+        used = {buft for _, buft in answer.weights}
+        used |= {tensor.buft for graph in answer.graphs for tensor in graph.tensors if tensor.buft}
         names = [*owned, *sorted(used - set(owned))]
-        index = {name: at for at, name in enumerate(names)}
-        return (
-            tuple(self._buft(self.raw[name]) for name in names),
-            tuple(self._backend(at, name, buft, index) for at, (name, buft) in enumerate(backends)),
-            index,
-        )
+        self.index = {name: at for at, name in enumerate(names)}
+        self.bufts = tuple(self._buft(self.raw[name]) for name in names)
+        self.backends = tuple(self._backend(at, name, buft) for at, (name, buft) in enumerate(answer.backends))
 
     def _buft(self, buft: RawBuft) -> BufferType:
         profile = self.profiles.get(buft.device)
@@ -49,13 +62,13 @@ class Machine:
             return BufferType(buft.name, buft.host, buft.align)
         return BufferType.of(profile, buft.name)
 
-    def _backend(self, at: int, name: str, buft: str, index: dict[str, int]) -> Backend:
+    def _backend(self, at: int, name: str, buft: str) -> Backend:
         profile = self.profiles[name]
         return Backend(
             name=name,
             type=profile.type,
-            buft=index[buft],
-            supports_buft=frozenset(i for other, i in index.items() if at in self.raw[other].users),
+            buft=self.index[buft],
+            supports_buft=frozenset(i for other, i in self.index.items() if at in self.raw[other].users),
             offload=None if profile.takes is not None else frozenset(),
             is_async=profile.is_async,
             has_events=profile.has_events,
@@ -70,7 +83,7 @@ def to_problem(graph: RawGraph, machine: Machine, about: str, meta: dict[str, ob
     Raises:
         NoRoots: the order of the graph cannot be reproduced.
     """
-    bufts, backends, index = machine.devices(graph)
+    index = machine.index
     names = unique_names(tensor.name for tensor in graph.tensors)
     pins = dict(graph.pins)
     inputs = set(graph.graph_inputs)
@@ -103,7 +116,12 @@ def to_problem(graph: RawGraph, machine: Machine, about: str, meta: dict[str, ob
         )
     config = Config(mode=Mode.SCHED, n_copies=graph.n_copies, op_offload=machine.answer.op_offload)
     return Problem(
-        config, bufts, backends, (Request(Graph(tuple(tensors), minimal_roots(graph))),), about=about, meta=meta
+        config,
+        machine.bufts,
+        machine.backends,
+        (Request(Graph(tuple(tensors), minimal_roots(graph))),),
+        about=about,
+        meta=meta,
     )
 
 

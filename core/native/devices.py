@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import ctypes as C
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
@@ -28,10 +28,18 @@ class Devices:
         pointers: their ggml_backend_dev_t.
         asking: what answers for them.
         allocated: (buffer type, bytes) of each buffer that was given out, in order.
+        place: gives the address of the next buffers of so many bytes; None for addresses without memory.
     """
 
     def __init__(
-        self, library: C.CDLL, profiles: list[Profile], names: list[str], cpu: Profile, asking: Asking
+        self,
+        library: C.CDLL,
+        profiles: list[Profile],
+        names: list[str],
+        cpu: Profile,
+        asking: Asking,
+        *,
+        limits: Mapping[str, int] | None = None,
     ) -> None:
         """Make and register them, in priority order.
 
@@ -41,10 +49,13 @@ class Devices:
             names: what llama.cpp calls each.
             cpu: the CPU's; the real CPU takes over its memory, and its limits where they were overridden.
             asking: what answers them.
+            limits: by name of a buffer type, the bytes of its largest buffer that can be made.
         """
         self.library, self.asking = library, asking
         self.names = names
+        self._limits = limits or {}
         self.allocated: list[tuple[str, int]] = []
+        self.place: Callable[[int], int] | None = None
         self._keep: list[object] = []
         self._addresses = count(FIRST_ADDRESS, ADDRESS_STEP)
         self._bases: dict[int, int] = {}
@@ -93,9 +104,12 @@ class Devices:
             clear=self._function(None, (abi.PTR, C.c_uint8), lambda *_: None),
         )
 
-    def _new_buffer(self, buft: int, size: int) -> int:
+    def _new_buffer(self, buft: int, size: int) -> int | None:
+        limit = self._limits.get(self.asking.lies(buft).name)
+        if limit is not None and size > limit:
+            return None
         buffer = int(self.library.ggml_backend_buffer_init(buft, self._interface, None, size))
-        self._bases[buffer] = next(self._addresses)
+        self._bases[buffer] = next(self._addresses) if self.place is None else self.place(size)
         self.allocated.append((self.asking.lies(buft).name, size))
         return buffer
 

@@ -16,11 +16,17 @@ assert OPS[NONE] == "NONE"
 
 
 def dump(
-    sched: abi.Sched, graph: abi.Graph, pins: list[tuple[int, int]], shape: tuple[int, int, int], asking: Asking
+    sched: abi.Sched,
+    graph: abi.Graph,
+    pins: list[tuple[int, int]],
+    shape: tuple[int, int, int],
+    asking: Asking,
+    *,
+    planned: bool = True,
 ) -> RawGraph:
-    """The graph, with everything decided about it."""
+    """The graph, with everything decided about it; without chunks and places where it was only split."""
     reader = _Reader(sched, graph, asking)
-    chunks, places = reader.plan()
+    chunks, places = reader.plan() if planned else ([], [])
     n_tokens, _, n_outputs = shape
     return RawGraph(
         tensors=[reader.tensor(address) for address in reader.order],
@@ -45,9 +51,9 @@ class _Reader:
         self.sched, self.asking = sched, asking
         self.slots = slots(sched.hash_set)
         self.backend_ids = (abi.I32 * sched.hash_set.size).from_address(sched.hv_tensor_backend_ids)
-        self.nodes = _pointers(graph.nodes, graph.n_nodes)
-        leafs = _pointers(graph.leafs, graph.n_leafs)
-        self.graph_inputs = _pointers(sched.graph_inputs, sched.n_graph_inputs) if sched.n_copies > 1 else []
+        self.nodes = pointers(graph.nodes, graph.n_nodes)
+        leafs = pointers(graph.leafs, graph.n_leafs)
+        self.graph_inputs = pointers(sched.graph_inputs, sched.n_graph_inputs) if sched.n_copies > 1 else []
         self.raw: dict[int, tuple[Any, ...]] = {}
         listed = {*leafs, *self.nodes}
         bases = dict.fromkeys(v for a in (*leafs, *self.nodes) if (v := self.read(a)[_VIEW_SRC]) and v not in listed)
@@ -55,7 +61,7 @@ class _Reader:
         self.position = {address: at for at, address in enumerate(self.order)}
         self.owner: dict[int, tuple[int, int, int]] = {}
         for split in self._raw_splits():
-            for address in _pointers(split.inputs, split.n_inputs):
+            for address in pointers(split.inputs, split.n_inputs):
                 self._find_copies(address, split.backend)
         for address in self.graph_inputs:
             self._find_copies(address, self.backend_of(address))
@@ -82,18 +88,20 @@ class _Reader:
 
     def splits(self) -> list[tuple[int, int, int, list[int]]]:
         return [
-            (s.backend, s.start, s.end, [self.position[a] for a in _pointers(s.inputs, s.n_inputs)])
+            (s.backend, s.start, s.end, [self.position[a] for a in pointers(s.inputs, s.n_inputs)])
             for s in self._raw_splits()
         ]
 
     def tensor(self, address: int) -> RawTensor:
         kind, buffer, *rest = self.read(address)
         ne, nb, op, params, flags = rest[:4], rest[4:8], rest[8], rest[9:25], rest[25]
-        src, (view_src, view_offs, _, name, _) = rest[26:36], rest[36:]
+        src, (view_src, view_offs, data, name, _) = rest[26:36], rest[36:]
         while src and not src[-1]:
             src.pop()
-        lies, weights = "", False
+        lies, weights, offset = "", False, -1
         if buffer:
+            if data:
+                offset = data - self.asking.library.ggml_backend_buffer_get_base(buffer)
             lies = self.asking.lies(abi.PTR.from_address(buffer + abi.BUFFER_BUFT_AT).value or 0).name
             weights = self.asking.library.ggml_backend_buffer_get_usage(buffer) == abi.USAGE_WEIGHTS
         return RawTensor(
@@ -109,6 +117,7 @@ class _Reader:
             view_offs=view_offs,
             buft=lies,
             is_weight=weights,
+            offset=offset,
         )
 
     def _source(self, address: int) -> int:
@@ -123,15 +132,15 @@ class _Reader:
         """Chunk sizes per backend, and the places of everything that the allocator placed."""
         galloc, graph = abi.Gallocr.from_address(self.sched.galloc), self.sched.graph
         chunks = []
-        for pointer in _pointers(galloc.tallocs, galloc.n_buffers):
+        for pointer in pointers(galloc.tallocs, galloc.n_buffers):
             tallocr = abi.DynTallocr.from_address(pointer)
             chunks.append([abi.Chunk.from_address(tallocr.chunks[c]).max_size for c in range(tallocr.n_chunks)])
         places: dict[int, RawPlace] = {}
         leafs = (abi.TensorAlloc * graph.n_leafs).from_address(galloc.leaf_allocs) if graph.n_leafs else ()
         nodes = (abi.NodeAlloc * graph.n_nodes).from_address(galloc.node_allocs) if graph.n_nodes else ()
-        for address, leaf in zip(_pointers(graph.leafs, graph.n_leafs), leafs, strict=True):
+        for address, leaf in zip(pointers(graph.leafs, graph.n_leafs), leafs, strict=True):
             self._place(places, address, leaf)
-        for address, node in zip(_pointers(graph.nodes, graph.n_nodes), nodes, strict=True):
+        for address, node in zip(pointers(graph.nodes, graph.n_nodes), nodes, strict=True):
             self._place(places, address, node.dst)
         return chunks, list(places.values())
 
@@ -149,5 +158,6 @@ _BUFFER, _VIEW_SRC = 1, 38
 """Positions in an unpacked tensor."""
 
 
-def _pointers(address: int | None, n: int) -> list[int]:
+def pointers(address: int | None, n: int) -> list[int]:
+    """Addresses in a C array; none where there is no array."""
     return list((abi.SIZE * n).from_address(address)) if address and n else []

@@ -303,6 +303,7 @@ PROTOTYPES: dict[str, tuple[Any, ...]] = {
     "ggml_blck_size": (I64, I32),
     "ggml_backend_buffer_init": (PTR, PTR, BufferInterface, PTR, SIZE),
     "ggml_backend_buffer_get_usage": (I32, PTR),
+    "ggml_backend_buffer_get_base": (PTR, PTR),
     "ggml_backend_buffer_get_type": (PTR, PTR),
     "ggml_backend_buft_name": (TEXT, PTR),
     "ggml_backend_buft_get_alignment": (SIZE, PTR),

@@ -72,7 +72,7 @@ def _recurrent(library: C.CDLL, context: int) -> dict[int, tuple[int, ...]]:
     this = library.llama_get_memory(context)
     if not this:
         return {}
-    kind = _class_name(this)
+    kind = class_name(this)
     if kind in abi.RECURRENT_PART:
         this = getattr(library, abi.RECURRENT_PART[kind])(this)
     elif kind != abi.RECURRENT_CLASS:
@@ -102,7 +102,7 @@ def _pointer(address: int) -> int:
     return abi.PTR.from_address(address).value or 0
 
 
-def _class_name(this: int) -> str:
+def class_name(this: int) -> str:
     """The mangled class name of an object with virtual functions, from its type_info."""
     info = _pointer(_pointer(this) - 8)
     return C.string_at(_pointer(info + 8)).decode()

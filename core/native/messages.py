@@ -46,6 +46,7 @@ class RawTensor(msgspec.Struct, array_like=True, gc=False):
         view_offs: bytes.
         buft: name of the buffer type of its buffer, empty for none.
         is_weight: that buffer has usage WEIGHTS.
+        offset: bytes from the start of its buffer, -1 when it has no address (yet).
     """
 
     name: str
@@ -60,6 +61,7 @@ class RawTensor(msgspec.Struct, array_like=True, gc=False):
     view_offs: int
     buft: str
     is_weight: bool
+    offset: int = -1
 
 
 class RawPlace(msgspec.Struct, array_like=True, gc=False):

@@ -31,7 +31,15 @@ class Model:
     """One llama_model and its llama_context. They are never freed: the process ends instead."""
 
     def __init__(
-        self, library: C.CDLL, path: str, options: Options, devices: Devices, accelerators: set[str], log: Log
+        self,
+        library: C.CDLL,
+        path: str,
+        options: Options,
+        devices: Devices,
+        accelerators: set[str],
+        log: Log,
+        *,
+        no_alloc: bool = True,
     ) -> None:
         """Load the model.
 
@@ -42,6 +50,7 @@ class Model:
             devices: all of them.
             accelerators: names of those that llama.cpp must not be given layers for.
             log: of llama.cpp.
+            no_alloc: weights and caches get no addresses; a context can then reserve, but not decode.
 
         Raises:
             Refused: with llama.cpp's reason.
@@ -58,7 +67,7 @@ class Model:
         params.main_gpu = options.main_gpu
         if options.tensor_split:
             params.tensor_split = self._array(C.c_float, (*options.tensor_split, *[0.0] * 16)[:16])
-        params.use_extra_bufts, params.no_host, params.no_alloc = options.repack, options.no_host, True
+        params.use_extra_bufts, params.no_host, params.no_alloc = options.repack, options.no_host, no_alloc
         self.model = library.llama_model_load_from_file(path.encode(), params)
         if not self.model:
             raise Refused(log.reason("llama.cpp cannot load the model"))

@@ -29,7 +29,7 @@ _MEANING = {
     "n_layer_all <= LLAMA_MAX_LAYERS": "block_count is not from 1 to 512",
 }
 """What an assert means to somebody who does not know llama.cpp's source."""
-_QUIET = ("GGML_", "LLAMA_")
+QUIET = ("GGML_", "LLAMA_")
 """Variables with these beginnings change what llama.cpp does, and would do so for one user only."""
 
 
@@ -121,7 +121,7 @@ def _start(call: Call, write: int, errors: int) -> subprocess.Popen[bytes]:
     path = [os.path.abspath(folder) for folder in sys.path]  # the child is not where this process is
     module = f"{__package__}.{call.module}"
     code = f"import sys; sys.path[:] = {path!r}; from {module} import main; main({write}, {os.getpid()})"
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(_QUIET)}
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(QUIET)}
     environment |= {"GGML_NO_BACKTRACE": "1", "OMP_NUM_THREADS": "1"}  # an assert would attach gdb
     return subprocess.Popen(
         [sys.executable, "-c", code],

@@ -42,7 +42,8 @@ from .layout import can_repeat, is_contiguous, is_contiguous_rows, is_padded_1d,
 from .lazy import Lazy, OpError, new_tensor, view_tensor
 from .matmul import Prec, mul_mat, mul_mat_id, mul_mat_set_hint, out_prod, prec_set_acc
 from .numbers import as_float, as_int32, float_word, logarithm, quotient
-from .rows import argsort, argsort_top_k, get_rows, set_rows, top_k
+from .recurrent import ssm_conv, ssm_scan
+from .rows import argmax, argsort, argsort_top_k, get_rows, set_rows, top_k
 from .unary import gelu, gelu_erf, gelu_quick, neg, relu, sigmoid, silu, softplus, tanh, unary
 from .views import (
     cast,
@@ -67,6 +68,7 @@ __all__ = [
     "Prec",
     "add",
     "add_id",
+    "argmax",
     "argsort",
     "argsort_top_k",
     "as_float",
@@ -136,6 +138,8 @@ __all__ = [
     "softplus",
     "sqr",
     "sqrt",
+    "ssm_conv",
+    "ssm_scan",
     "sub",
     "sum_rows",
     "swiglu",

@@ -30,8 +30,9 @@ def rope_ext(
     attn_factor: float,
     beta_fast: float,
     beta_slow: float,
+    inplace: bool = False,
 ) -> Lazy:
-    """ggml_rope_ext: rotates the first n_dims of each row by its position (i32)."""
+    """ggml_rope_ext, _inplace: rotates the first n_dims of each row by its position (i32)."""
     check(mode & 1 == 0, "ROPE", f"mode {mode} is no longer known")
     check(positions.ne[1:] == (1, 1, 1) and positions.dtype.name == "i32", "ROPE", "positions are i32", positions)
     per_token = 4 if mode & ROPE_MROPE else 1
@@ -41,7 +42,7 @@ def rope_ext(
         check(fits, "ROPE", f"the factors are f32, one for each of {n_dims // 2} frequencies", factors)
     floats = (freq_base, freq_scale, ext_factor, attn_factor, beta_fast, beta_slow)
     params = (0, n_dims, mode, 0, n_ctx_orig, *map(float_word, floats))
-    return dup_tensor(a).become(Op.ROPE, a, positions, factors, params=params)
+    return dup_tensor(a, inplace).become(Op.ROPE, a, positions, factors, params=params)
 
 
 def soft_max(a: Lazy) -> Lazy:

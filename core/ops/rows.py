@@ -52,3 +52,10 @@ def top_k(a: Lazy, k: int) -> Lazy:
     """ggml_top_k: the k largest in no particular order."""
     check(a.ne[0] >= k, "TOP_K", f"a row must have at least k = {k} elements", a)
     return new_tensor(_I32, k, *a.ne[1:]).become(Op.TOP_K, a)
+
+
+def argmax(a: Lazy) -> Lazy:
+    """ggml_argmax: the place of the largest element of each row."""
+    check(a.ne[2:] == (1, 1), "ARGMAX", "the tensor must be a matrix", a)
+    check(a.ne[0] < 1 << 31, "ARGMAX", "a row has fewer than 2^31 elements", a)
+    return new_tensor(_I32, a.ne[1]).become(Op.ARGMAX, a)

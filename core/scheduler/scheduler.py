@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ..allocator.gallocr import Gallocr
 from ..columns import Columns, Record
 from ..events import AllocGraph, Begin, IdsChanged, Stage, Sync
@@ -15,31 +17,49 @@ from .split import Splitter
 class Scheduler:
     """Splits, allocates and follows the compute loop of one graph after another."""
 
-    def __init__(self, problem: Problem) -> None:
-        """A scheduler over the problem's backends, with nothing reserved."""
+    def __init__(self, problem: Problem, alloc_limits: Mapping[str, int] | None = None) -> None:
+        """A scheduler over the problem's backends, with nothing reserved.
+
+        Args:
+            problem: settings and devices; its requests are not looked at.
+            alloc_limits: by name of a buffer type, the bytes of its largest buffer that can be made.
+        """
         self.config = problem.config
         self.bufts = problem.bufts
         self.backends = problem.backends
-        self.gallocr = Gallocr(problem.bufts, [backend.buft for backend in problem.backends])
+        self.gallocr = Gallocr(problem.bufts, [backend.buft for backend in problem.backends], alloc_limits)
         self.cur_copy = 0
         self.next_copy = 0
         self.splitter: Splitter | None = None
+        self.first_backend = 0
         self.node_ids: list[int] = []
         self.leaf_ids: list[int] = []
         self.prev_node_ids: list[int] = []
         self.prev_leaf_ids: list[int] = []
 
-    def reserve(self, columns: Columns, record: Record) -> None:
-        """ggml_backend_sched_reserve: synchronize (the next copy is 0 again), split, reserve."""
+    def split_only(self, columns: Columns, record: Record) -> None:
+        """ggml_backend_sched_split_graph alone: nothing is planned, but the next split is compared with this one."""
+        record(Begin(Stage.SCHEDULE))
+        self._split(columns, record)
+
+    def reserve(self, columns: Columns, record: Record) -> bool:
+        """ggml_backend_sched_reserve: synchronize (the next copy is 0 again), split, reserve.
+
+        Returns:
+            Whether the buffers could be made.
+        """
         self._sync_all(record)
         self.next_copy = 0
         record(Begin(Stage.SCHEDULE))
         graph = self._split(columns, record)[1]
         record(Begin(Stage.ALLOCATE))
-        self._reserve(columns, graph, record)
+        return self._reserve(columns, graph, record)
 
-    def alloc_and_compute(self, columns: Columns, record: Record) -> None:
+    def alloc_and_compute(self, columns: Columns, record: Record) -> bool:
         """ggml_backend_sched_alloc_graph and, when configured, graph_compute_async.
+
+        Returns:
+            Whether the buffers could be made; nothing is computed when not.
 
         Raises:
             GgmlAbort: where real ggml asserts.
@@ -52,22 +72,22 @@ class Scheduler:
         changed = self._ids_changed(graph)
         if changed:
             record(changed)
-        if changed or not self._fits(columns, graph, record):
-            self._sync_all(record)
-            self._reserve(columns, graph, record)
+        if not (self._fits(columns, graph, record) if not changed else self._plan_anew(columns, graph, record)):
+            return False
         placed = self.gallocr.place(columns, graph.nodes, graph.leafs, record)
         if self.config.compute or self.config.direct:
             record(Begin(Stage.COMPUTE))
             board = splitter.board({t: self.gallocr.buft_ids[slot[0]] for t, slot in placed.items()})
             ComputeLoop(board, self.config.copy_callback, record).run()
+        return True
 
     def _split(self, columns: Columns, record: Record) -> tuple[Splitter, AllocGraph]:
         backends = Backends(self.backends, self.bufts, columns, record)
         assignment = Assignment(backends, op_offload=self.config.op_offload)
         assignment.run(pins_lost=self.config.direct)
-        stale_backend = self.splitter.splits[0].backend if self.splitter is not None else 0
-        splitter = self.splitter = Splitter(assignment, self.config.n_copies, self.cur_copy, stale_backend)
+        splitter = self.splitter = Splitter(assignment, self.config.n_copies, self.cur_copy, self.first_backend)
         graph = splitter.run()
+        self.first_backend = splitter.splits[0].backend
         self.node_ids, self.prev_node_ids = self.prev_node_ids, self.node_ids
         self.leaf_ids, self.prev_leaf_ids = self.prev_leaf_ids, self.leaf_ids
         self.node_ids[: len(graph.node_buffers)] = graph.node_buffers
@@ -88,21 +108,27 @@ class Scheduler:
         return None
 
     def _fits(self, columns: Columns, graph: AllocGraph, record: Record) -> bool:
-        """The plan in force holds this graph; with one buffer the allocator would plan anew by itself."""
+        """The plan in force holds this graph, or a new one could be made.
+
+        With one buffer the allocator plans anew by itself, and puts everything into buffer 0.
+        """
         reason = self.gallocr.needs_realloc(columns, graph.nodes, graph.leafs)
         if reason is None:
             return True
         record(reason)
         if len(self.backends) > 1:
-            return False
+            return self._plan_anew(columns, graph, record)
         zeros = (0,) * max(len(graph.nodes), len(graph.leafs))
-        self.gallocr.reserve(
+        return self.gallocr.reserve(
             columns, graph.nodes, graph.leafs, zeros[: len(graph.nodes)], zeros[: len(graph.leafs)], record
         )
-        return True
 
-    def _reserve(self, columns: Columns, graph: AllocGraph, record: Record) -> None:
-        self.gallocr.reserve(columns, graph.nodes, graph.leafs, graph.node_buffers, graph.leaf_buffers, record)
+    def _plan_anew(self, columns: Columns, graph: AllocGraph, record: Record) -> bool:
+        self._sync_all(record)
+        return self._reserve(columns, graph, record)
+
+    def _reserve(self, columns: Columns, graph: AllocGraph, record: Record) -> bool:
+        return self.gallocr.reserve(columns, graph.nodes, graph.leafs, graph.node_buffers, graph.leaf_buffers, record)
 
     def _sync_all(self, record: Record) -> None:
         for backend, one in enumerate(self.backends):

@@ -16,7 +16,7 @@ def test_list_names_every_device(capsys: Capture) -> None:
     head, *rows = capsys.readouterr().out.split("\n\n")[0].splitlines()
     assert head.split()[:3] == ["name", "device", "type"]
     assert [row.split()[0] for row in rows] == list(DEVICES)
-    assert [row.split()[1] for row in rows] == ["CPU", "CUDA0", "MTL0", "Vulkan0", "BLAS"]
+    assert [row.split()[1] for row in rows] == ["CPU", "CUDA0", "MTL0", "Vulkan0", "BLAS", "GPU0"]
 
 
 @pytest.mark.parametrize("name", DEVICES)
@@ -78,3 +78,12 @@ def test_no_device(name: str, says: str, capsys: Capture) -> None:
     captured = capsys.readouterr()
     assert says in captured.err
     assert captured.out == ""
+
+
+def test_a_device_without_rules_says_that_it_runs_everything(capsys: Capture) -> None:
+    assert main(["devices", "gpu"]) == 0
+    text = capsys.readouterr().out
+    assert text.startswith("made-up GPU (gpu)\n")
+    assert "\n\nEvery op is supported.\n\n" in text
+    assert "Rules:" not in text
+    assert "Supported whatever" not in text

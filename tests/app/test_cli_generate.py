@@ -131,10 +131,10 @@ def test_help_offers_what_it_takes(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_an_architecture_without_builder(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     data = (Path(__file__).parent.parent / "golden" / "models" / "llama.gguf").read_bytes()
-    path = tmp_path / "mamba.gguf"
-    path.write_bytes(data.replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0mamba", 1))
+    path = tmp_path / "bloom.gguf"
+    path.write_bytes(data.replace(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0bloom", 1))
     code, _, err = generate(capsys, path, "--tokens", "1")
-    assert (code, err.count("\n"), "there is none for 'mamba'; `galloscope run` and" in err) == (2, 1, True), err
+    assert (code, err.count("\n"), "there is none for 'bloom'; `galloscope run` and" in err) == (2, 1, True), err
 
 
 def test_the_checks_have_a_verdict(capsys: pytest.CaptureFixture[str], model: Path) -> None:

@@ -198,7 +198,7 @@ def test_weights_tells_what_a_pattern_catches(capsys: pytest.CaptureFixture[str]
     [
         (["trace", LLAMA, "--device", "cud"], "did you mean 'cuda'"),
         (["trace", LLAMA, "-c", "many"], "-c many: expected a number of tokens"),
-        (["stats", str(MODELS / "mamba.gguf"), "--graphs", "builder"], "mamba"),
+        (["stats", str(MODELS / "gptoss.gguf"), "--graphs", "builder"], "gpt-oss"),
         (["stats", LLAMA, "-ot", "exps=CUDA7"], "CUDA7"),
         (["stats", LLAMA, "-ot", "(=CPU"], "a group is not closed"),
         (["stats", LLAMA, *GPU, "-ctv", "q4_0", "-fa", "off", "--graphs", "builder"], "V cache"),

@@ -82,7 +82,7 @@ def test_answers_of_the_opening_sample() -> None:
 @pytest.mark.parametrize(
     ("case", "run", "topic", "words"),
     [
-        ("a_realloc_topology_hazard", 1, "hazard", "c overwrites a at step 2, while it is still needed. The plan was"),
+        ("a_realloc_topology_hazard", 1, "hazard", "c overwrites a at step 2, while it is still needed: both lie in"),
         (
             "s_root_leaf",
             0,

@@ -49,18 +49,23 @@ def test_any_graph_written_and_read_is_equal(document: strategies.Document) -> N
 
 def hold_law(problem: Problem) -> None:
     for ended in run_engine(problem):
-        read_back = load_log(dump_log(ended.run.events))
-        assert read_back == ended.run.events
-        assert [type(event) for event in read_back] == [type(event) for event in ended.run.events]
-        state = replay(ended.run)
-        assert state.names == ended.columns.name
-        assert state.tensors == ended.columns.tensors
-        assert [tuple(src) for src in ended.columns.src] == state.src
-        assert state.flags == ended.columns.flags
-        assert (state.nodes, state.leafs) == (ended.columns.nodes, ended.columns.leafs)
-        if ended.run.abort is None:
-            compare_plan(ended, state)
-            compare_split(ended, state)
+        hold(ended)
+
+
+def hold(ended: Ended) -> None:
+    """The law of one run."""
+    read_back = load_log(dump_log(ended.run.events))
+    assert read_back == ended.run.events
+    assert [type(event) for event in read_back] == [type(event) for event in ended.run.events]
+    state = replay(ended.run)
+    assert state.names == ended.columns.name
+    assert state.tensors == ended.columns.tensors
+    assert [tuple(src) for src in ended.columns.src] == state.src
+    assert state.flags == ended.columns.flags
+    assert (state.nodes, state.leafs) == (ended.columns.nodes, ended.columns.leafs)
+    if ended.run.abort is None:
+        compare_plan(ended, state)
+        compare_split(ended, state)
 
 
 def compare_split(ended: Ended, state: State) -> None:

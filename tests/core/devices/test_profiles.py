@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from galloscope.core.devices.batches import batch_size
 from galloscope.core.devices.known import DEVICES, device, device_names
 from galloscope.core.devices.seen import MissingSource, Seen, see, seen_in, signature
 from galloscope.core.devices.spec import bytes_word, device_text, parse_bytes, parse_device
@@ -20,9 +21,11 @@ from galloscope.core.tensor import Tensor
 
 LISTING = json.loads((Path(__file__).parents[2] / "golden" / "devices" / "supports_op.json").read_text())
 NAMES = sorted(DEVICES)
+REAL = [name for name in NAMES if name != "gpu"]
+"""Those that stand for something; the made-up GPU was read from nowhere."""
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REAL)
 def test_every_op_that_supports_op_names_is_ruled_on_or_left_out(name: str) -> None:
     profile = DEVICES[name]
     known = {op.value for op in (*profile.rules, *profile.left_out)}
@@ -31,7 +34,7 @@ def test_every_op_that_supports_op_names_is_ruled_on_or_left_out(name: str) -> N
     assert not set(profile.rules) & set(profile.left_out)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", REAL)
 def test_a_profile_says_where_it_comes_from(name: str) -> None:
     profile = DEVICES[name]
     assert profile.name == name
@@ -85,6 +88,27 @@ def test_an_answer_is_one_sentence_about_the_op_and_always_the_same(name: str, s
         assert profile.alloc_size(seen) >= seen.nbytes
 
 
+@given(seen=seens())
+def test_the_made_up_gpu_runs_every_op_and_takes_over_what_is_big_enough(seen: Seen) -> None:
+    gpu = DEVICES["gpu"]
+    assert gpu.supports(seen) == ""
+    assert (gpu.offload(seen) == "") == (batch_size(seen) >= 32)
+    assert not gpu.extra
+
+
+def test_the_made_up_gpu_says_that_it_is() -> None:
+    gpu = DEVICES["gpu"]
+    assert "made-up" in gpu.title
+    assert any("no real GPU" in one for one in gpu.simplified)
+    assert device_names([gpu, gpu]) == ["GPU0", "GPU1"]
+    assert (gpu.align, gpu.pad_quant, gpu.host_buft, gpu.is_async, gpu.has_events) == (128, 512, "GPU_Host", True, True)
+    q8 = see(Op.NONE, "q8_0", (96, 4))
+    assert gpu.alloc_size(q8) - q8.nbytes == (512 - 96) // 32 * 34
+    assert gpu.supports_buft("GPU0", "GPU0", host=False)
+    assert not gpu.supports_buft("GPU0", "GPU1", host=False)
+    assert not gpu.supports_buft("GPU0", "GPU_Host", host=True)
+
+
 def test_names_count_per_kind() -> None:
     kinds = [DEVICES[name] for name in ("cuda", "cuda", "vulkan", "cuda", "blas", "cpu")]
     assert device_names(kinds) == ["CUDA0", "CUDA1", "Vulkan0", "CUDA2", "BLAS", "CPU"]
@@ -131,7 +155,7 @@ def test_text_of_a_device(text: str, memory: int | None, limits: dict[str, int])
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("cdua", "'cdua' is not a device (did you mean 'cuda'?); known: cpu, cuda, metal, vulkan, blas"),
+        ("cdua", "'cdua' is not a device (did you mean 'cuda'?); known: cpu, cuda, metal, vulkan, blas, gpu"),
         ("", "'' is not a device; known:"),
         ("cuda:24Gig", "'Gig' is not a unit (did you mean 'GiB'?)"),
         ("cuda:-1GiB", "'-1GiB' is not a number of bytes such as 24GiB"),

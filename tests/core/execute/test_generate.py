@@ -232,8 +232,11 @@ def test_models_that_cannot_be_generated_with(model: Callable[[str], Path], tmp_
     with pytest.raises(InputError, match=r"header\.gguf: the file ends with its header .* tensor 'token_embd.weight'"):
         Generator(path, BASE)
     data = model("llama").read_bytes()
-    path.write_bytes(data.replace(b"llama", b"mamba"))
-    with pytest.raises(InputError, match="architecture 'mamba' has no builder"):
+    path.write_bytes(data.replace(b"llama", b"bloom"))
+    with pytest.raises(InputError, match="architecture 'bloom' has no builder"):
+        Generator(path, BASE)
+    path.write_bytes(made_up(MadeUp(arch="mamba")))
+    with pytest.raises(InputError, match="architecture 'mamba' keeps recurrent states"):
         Generator(path, BASE)
     with pytest.raises(InputError, match="only its header was sent"):
         Generator(parse_header(data, "sent"), BASE)

@@ -16,8 +16,10 @@ from galloscope.core.llama.facts import cache_facts
 from galloscope.core.llama.layers import place_layers
 from galloscope.core.llama.machine import machine
 from galloscope.core.llama.options import DeviceSpec, FlashAttn, GraphMode, Options
-from galloscope.core.models import build
+from galloscope.core.models import build, read_hparams
+from galloscope.core.models.cparams import reserved_shape
 from galloscope.core.models.made_up import MadeUp, made_up_header
+from galloscope.tests.core.decode.headers import header_of
 
 GEMMA = MadeUp(
     arch="gemma3",
@@ -100,10 +102,42 @@ def test_a_recurrent_state() -> None:
     assert bytes_by_place(found) == {("CPU", True): 2 * 3 * (3 * 128 + 16 * 128) * 4}
 
 
+def test_a_compressed_cache_keeps_k_alone() -> None:
+    found = made(header_of("deepseek2.gguf"), Options(n_ctx=512, n_seq_max=2))
+    assert [(cache.name, cache.ne) for cache in found] == [(f"cache_k_l{layer}", (48, 256, 2)) for layer in range(3)]
+    with pytest.raises(InputError, match=r"-ctk q8_0 and -ctv f16: llama\.cpp wants one type for both"):
+        made(header_of("deepseek2.gguf"), Options(type_k=DTYPES["q8_0"]))
+
+
+def test_a_hybrid_has_both_kinds_of_layers() -> None:
+    of = header_of("qwen3next.gguf")
+    found = made(of, Options(n_ctx=512, n_seq_max=2))
+    assert [(cache.name, cache.ne, cache.recurrent) for cache in found] == [
+        ("cache_k_l1", (64, 256, 2), False),
+        ("cache_v_l1", (64, 256, 2), False),
+        ("cache_r_l0", (3 * (64 + 2 * 2 * 16), 2, 1), True),
+        ("cache_s_l0", (16 * 64, 2, 1), True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("keys", "recurrent"),
+    [
+        ({"full_attention_interval": 3}, (True, True, False, True)),
+        ({}, (True, True, True, False)),
+        ({"attention__recurrent_layers": [False, True, True, False]}, (False, True, True, False)),
+    ],
+)
+def test_which_layers_of_a_hybrid_are_recurrent(keys: dict[str, Given], recurrent: tuple[bool, ...]) -> None:
+    state: dict[str, Given] = {f"ssm__{name}": 8 for name in ("inner_size", "state_size", "conv_kernel")}
+    usual: dict[str, Given] = {"block_count": 4, "attention__head_count": 1, "embedding_length": 64}
+    assert cache_facts(header("qwen3next", **usual, **state, **keys)).recurrent == recurrent
+
+
 @pytest.mark.parametrize(
     ("of", "what"),
     [
-        (header("deepseek2", block_count=1, attention__key_length_mla=64), "compressed"),
+        (header("deepseek32", block_count=1, attention__key_length_mla=64), "compressed"),
         (header("jamba", block_count=1, ssm__state_size=16), "recurrent state"),
         (
             header("llama4", block_count=1, attention__head_count=1, embedding_length=64, attention__sliding_window=9),
@@ -140,7 +174,7 @@ def test_a_row_that_is_no_whole_number_of_blocks() -> None:
 def test_the_builder_makes_the_same_caches(options: Options, model: MadeUp) -> None:
     of = made_up_header(model)
     chosen = choose(options, cache_facts(of)).options
-    built = build(of, chosen, GraphMode.PREFILL, flash=False)
+    built = build(of, chosen, reserved_shape(read_hparams(of), chosen, GraphMode.PREFILL), flash=False)
     theirs = {built.graph.tensors[leaf].name: built.graph.tensors[leaf] for leaf in built.caches}
     ours = {cache.name: cache for cache in made(of, options)}
     assert ours.keys() == theirs.keys()

@@ -52,7 +52,8 @@ options = st.builds(
 
 
 def test_the_table_has_every_option_once() -> None:
-    assert sorted(flag.field for flag in FLAGS) == sorted(Options.__struct_fields__)
+    # Pooling changes no reserve graph without embeddings, which only a session asks for.
+    assert sorted(flag.field for flag in FLAGS) == sorted({*Options.__struct_fields__} - {"pooling"})
     names = [name for flag in FLAGS for name in flag.names]
     assert len(names) == len(set(names))
 

@@ -61,6 +61,7 @@ MODELS: dict[str, MadeUp] = {
         },
     ),
     "phi3": MadeUp(arch="phi3"),
+    "mamba": MadeUp(arch="mamba", extra={"ssm.time_step_rank": 8}),
 }
 """By the beginning of the case's name."""
 

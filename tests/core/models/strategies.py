@@ -31,6 +31,7 @@ OPTIONAL: dict[str, tuple[frozenset[str], ...]] = {
         frozenset({"attn_qkv.bias"}),
         QKV_BIASES,
     ),
+    "mamba": (frozenset({"ssm_in.scale", "ssm_out.scale"}),),
 }
 """Groups of weights that a file of an architecture may have or not."""
 
@@ -108,6 +109,9 @@ def models(draw: Draw, arch: str) -> MadeUp:
         extra |= _window(draw, n_layer)
         if draw(st.booleans()):
             extra["final_logit_softcapping"] = 30.0
+    if arch == "mamba":
+        extra |= {"ssm.state_size": draw(st.sampled_from((8, 16))), "ssm.dt_b_c_rms": draw(st.booleans())}
+        extra |= {"ssm.conv_kernel": draw(st.integers(1, 4)), "ssm.time_step_rank": draw(st.integers(1, 9))}
     optional = MODELS[arch].usual - (frozenset() if draw(st.booleans()) else {"output.weight"})
     for group in (*OPTIONAL[arch], *SCALES):
         if draw(st.integers(0, 2)) == 0:

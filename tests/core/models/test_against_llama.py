@@ -15,6 +15,7 @@ from galloscope.core.llama.options import FlashAttn, GraphMode, Options
 from galloscope.core.models import MODELS, build, read_hparams
 from galloscope.core.models.build import one_place
 from galloscope.core.models.built import Where
+from galloscope.core.models.cparams import reserved_shape
 from galloscope.core.models.made_up import MadeUp, made_up
 from galloscope.core.native.capture import available, capture
 from galloscope.tests.core.models.recorded import where_of
@@ -25,7 +26,8 @@ pytestmark = pytest.mark.skipif(bool(available()), reason=available())
 
 
 def ours(header: Header, options: Options, mode: GraphMode, flash: bool, where: Where = one_place) -> Graph:
-    return build(header, choose(options, cache_facts(header)).options, mode, flash, where).graph
+    chosen = choose(options, cache_facts(header)).options
+    return build(header, chosen, reserved_shape(read_hparams(header), chosen, mode), flash, where).graph
 
 
 @pytest.mark.parametrize("scaling", ["linear", "yarn"])
@@ -55,7 +57,11 @@ def test_builder_makes_llamas_graph(arch: str, data: st.DataObject) -> None:
     options, modes = data.draw(questions())
     source = made_up(model)
     header = parse_header(source, "made-up model")
-    if options.type_k.quantized and read_hparams(header).n_embd_head_k % options.type_k.block:
+    if (
+        MODELS[arch].attention
+        and options.type_k.quantized
+        and read_hparams(header).n_embd_head_k % options.type_k.block
+    ):
         with pytest.raises(InputError, match=r"-ctk|K cache type"):  # with -fa off llama.cpp does not look
             ours(header, options, modes[0], options.flash_attn is not FlashAttn.OFF)
         return

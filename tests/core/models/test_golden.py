@@ -2,7 +2,8 @@
 
 import pytest
 
-from galloscope.core.models import MODELS, build
+from galloscope.core.models import MODELS, build, read_hparams
+from galloscope.core.models.cparams import reserved_shape
 from galloscope.core.op import Op
 from galloscope.tests.core.models import recorded
 from galloscope.tests.core.models.same_graph import differences
@@ -13,7 +14,8 @@ def test_builder_makes_the_recorded_graph(case: str) -> None:
     problem = recorded.problem_of(case)
     header = recorded.header_of(case, problem)
     options, mode, flash = recorded.question_of(case, problem.about, header)
-    built = build(header, options, mode, flash, recorded.where_of(problem))
+    shape = reserved_shape(read_hparams(header), options, mode)
+    built = build(header, options, shape, flash, recorded.where_of(problem))
     graph = problem.requests[0].graph
     assert differences(built.graph, graph) == []
     by_name = {tensor.name: tensor for tensor in graph.tensors}

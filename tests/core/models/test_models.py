@@ -19,19 +19,25 @@ from galloscope.core.llama.facts import cache_facts
 from galloscope.core.llama.options import FlashAttn, GraphMode, Options
 from galloscope.core.models import MODELS, Built, build, read_hparams
 from galloscope.core.models.built import WeightUse
+from galloscope.core.models.cparams import reserved_shape
 from galloscope.core.models.made_up import MadeUp, made_up_header, made_up_metadata, weight_rows
 from galloscope.core.models.names import unique_names
+from galloscope.core.models.shape import GraphShape
 from galloscope.core.models.weights import with_scales
 from galloscope.core.op import Op
 
 GEMMA = MadeUp(arch="gemma3", n_layer=7, extra={"attention.sliding_window": 32})
-PREFILL = GraphMode.PREFILL
 
 
 def made(header: Header, options: Options | None = None, **more: object) -> Built:
     """A prefill graph with flash attention."""
     options = options or Options(n_ctx=512, n_ubatch=32, flash_attn=FlashAttn.ON)
-    return build(header, choose(options, cache_facts(header)).options, PREFILL, flash=True, **more)  # type: ignore[arg-type]
+    chosen = choose(options, cache_facts(header)).options
+    return build(header, chosen, prefill(header, chosen), flash=True, **more)  # type: ignore[arg-type]
+
+
+def prefill(header: Header, chosen: Options) -> GraphShape:
+    return reserved_shape(read_hparams(header), chosen, GraphMode.PREFILL)
 
 
 def header_with(changes: dict[str, Given | None], rows: list[Row] | None = None) -> Header:
@@ -175,11 +181,11 @@ def test_a_weight_that_the_architecture_has_not() -> None:
         made(header_with({}, [*rows, ("blk.0.atn_q.bias", DTYPES["f32"], (64,))]))
 
 
-@pytest.mark.parametrize("arch", ["deepseek2", "lama", "mamba"])
+@pytest.mark.parametrize("arch", ["deepseek2", "lama", "mamba2"])
 def test_an_architecture_without_builder_says_which_have_one(arch: str) -> None:
     header = parse_header(header_bytes({"general.architecture": arch}, []), "other")
     with pytest.raises(
-        InputError, match=r"has no builder.*llama, qwen2, qwen3, qwen3moe, gemma3, phi3.*pip install xllamacpp"
+        InputError, match=r"has no builder.*llama, qwen2, qwen3, qwen3moe, gemma3, phi3, mamba.*pip install xllamacpp"
     ):
         read_hparams(header)
 
@@ -196,22 +202,23 @@ def test_cache_types_must_fit_the_heads(flag: str) -> None:
     chosen = choose(options, cache_facts(header)).options
     changed = msgspec.structs.replace(chosen, **{flag: DTYPES["q8_0"]})
     with pytest.raises(InputError, match="heads of 80 elements are not whole blocks of 32"):
-        build(header, changed, PREFILL, flash=False)
+        build(header, changed, prefill(header, changed), flash=False)
 
 
 def test_options_must_be_chosen_first() -> None:
     with pytest.raises(InputError, match="options must be chosen"):
-        build(made_up_header(MadeUp()), Options(), PREFILL, flash=True)
+        prefill(made_up_header(MadeUp()), Options())
 
 
 def test_automatic_flash_attention_that_is_off_leaves_v_as_for_on() -> None:
     header = made_up_header(MadeUp())
     chosen = choose(Options(n_ctx=512), cache_facts(header)).options
     assert chosen.flash_attn is FlashAttn.AUTO
-    built = build(header, chosen, PREFILL, flash=False)
+    built = build(header, chosen, prefill(header, chosen), flash=False)
     names = [tensor.name for tensor in built.graph.tensors]
     assert "v_cont-0" in names
-    asked = build(header, msgspec.structs.replace(chosen, flash_attn=FlashAttn.OFF), PREFILL, flash=False)
+    off = msgspec.structs.replace(chosen, flash_attn=FlashAttn.OFF)
+    asked = build(header, off, prefill(header, off), flash=False)
     assert "v_cont-0" not in [tensor.name for tensor in asked.graph.tensors]
 
 

@@ -1,112 +1,88 @@
-"""Graphs that run a micro-batch: as recorded from inside llama.cpp b11549 while it decoded (cells seen, outputs)."""
-
-import gzip
-import json
-import re
-from typing import Any
+"""Graphs of any shape: as recorded from inside llama.cpp b11549 for each micro-batch that it built a graph for."""
 
 import msgspec
 import pytest
 
-from galloscope.core.build import build_forward
 from galloscope.core.dtypes import DTYPES
 from galloscope.core.errors import InputError
-from galloscope.core.events import Event, MarkCompute, Visit
-from galloscope.core.gguf.header import Header
-from galloscope.core.graph import Graph, Order
-from galloscope.core.llama.assemble import GraphMaker, graph_maker
-from galloscope.core.llama.options import FlashAttn, GraphMode, Options
-from galloscope.core.models.cparams import Ubatch
-from galloscope.core.models.made_up import made_up_header
+from galloscope.core.llama.options import FlashAttn, GraphMode
+from galloscope.core.models.cparams import reserved_shape
+from galloscope.core.models.shape import GraphShape, Purpose
 from galloscope.core.op import Op
+from galloscope.core.tensor import Flag
+from galloscope.tests.core.models import sessions
+from galloscope.tests.core.models.makers import maker_of, rows, tensors_of
 from galloscope.tests.core.models.recorded import MODELS
-from galloscope.tests.corpora import GOLDEN
-
-SESSIONS: list[dict[str, Any]] = json.loads(gzip.decompress((GOLDEN / "runs" / "sessions.json.gz").read_bytes()))
-COMPUTE = 16
-"""GGML_TENSOR_FLAG_COMPUTE."""
 
 
-def header_of(model: str, leafs: list[Any] | None = None) -> Header:
-    """A made-up header with those optional weights that a recorded graph has."""
-    made = MODELS[model]
-    if leafs is not None:
-        made = msgspec.structs.replace(made, optional=frozenset(re.sub(r"^blk\.\d+\.", "", leaf[1]) for leaf in leafs))
-    return made_up_header(made)
+@pytest.mark.parametrize("name", sessions.NAMES)
+def test_every_micro_batch_has_the_recorded_graph(name: str) -> None:
+    maker = sessions.maker_of(name)
+    # Automatic flash attention is on wherever the op runs on the device of its layer, as in all recordings.
+    flash = maker.options.flash_attn is not FlashAttn.OFF
+    count = 0
+    for one in sessions.built_once(name):
+        made = maker.graph(one.shape, flash)
+        nodes, leafs = rows(made.problem.requests[0].graph)
+        assert nodes == one.nodes
+        assert leafs == one.leafs
+        assert made.input_classes == one.classes
+        count += 1
+    assert count >= 2
 
 
-def maker_of(session: dict[str, Any]) -> GraphMaker:
-    options = Options(
-        n_ctx=session["n_ctx"],
-        n_batch=session["n_batch"],
-        n_ubatch=session["n_ubatch"],
-        flash_attn=FlashAttn(session["flash_attn"]),
-        swa_full=session["swa_full"],
-    )
-    return graph_maker(header_of(session["model"], session["runs"][0]["leafs"]), options)
+@pytest.mark.parametrize("name", sessions.NAMES)
+def test_every_reserved_graph_has_the_recorded_size(name: str) -> None:
+    maker = sessions.maker_of(name)
+    flash = maker.options.flash_attn is not FlashAttn.OFF
+    whole = reserved_shape(maker.hparams, maker.options, GraphMode.PREFILL)
+    embeddings = sessions.script_of(name)["context"].get("embeddings", False)
+    reserves = sessions.expected_of(name)["init"]["reserves"]
+    for one in reserves:
+        n_seqs = one["n_seqs"]
+        n_tokens = -(-one["n_tokens"] // n_seqs) * n_seqs
+        shape = msgspec.structs.replace(
+            whole,
+            n_tokens=n_tokens,
+            n_seqs=n_seqs,
+            n_seq_tokens=n_tokens // n_seqs,
+            n_outputs=one["n_outputs"],
+            embeddings=embeddings,
+        )
+        graph = maker.graph(shape, flash).problem.requests[0].graph
+        nodes, leafs = rows(graph)
+        assert (len(nodes), len(leafs)) == (one["n_nodes"], one["n_leafs"])
+        inputs = [[leaf[1], leaf[2], *leaf[3]] for leaf in leafs if leaf[4] & Flag.INPUT]
+        assert inputs == one["inputs"]
+    assert len(reserves) >= 3
 
 
-def rows(graph: Graph) -> tuple[list[Any], list[Any]]:
-    """Nodes and leafs as the recordings have them: op, name, type, shape, flags."""
-    events: list[Event] = []
-    built = build_forward(graph, Order.LEFT_TO_RIGHT, events.append)
-    marked = {event.tensor for event in events if isinstance(event, MarkCompute)}
-    marked |= {event.tensor for event in events if isinstance(event, Visit) and event.compute}
-
-    def row(number: int) -> list[Any]:
-        one = graph.tensors[number]
-        flags = int(one.flags) | (COMPUTE if number in marked else 0)
-        return [one.op.value, one.name.split("~")[0], one.dtype.name, list(one.ne), flags]
-
-    return [row(node) for node in built.nodes], [row(leaf) for leaf in built.leafs]
-
-
-@pytest.mark.parametrize("session", SESSIONS, ids=lambda session: session["session"])
-def test_every_micro_batch_has_the_recorded_graph(session: dict[str, Any]) -> None:
-    maker = maker_of(session)
-    flash = maker.flash().on
-    assert len(session["runs"]) >= 2
-    for run in session["runs"]:
-        built, _ = maker.run_problem(Ubatch(*run["ubatch"]), flash)
-        nodes, leafs = rows(built.graph)
-        assert nodes == run["nodes"]
-        assert leafs == run["leafs"]
+@pytest.mark.parametrize(("name", "nodes"), [("llama-shift", [4]), ("gpu2-shift", [8]), ("gemma3-swa-fa", [2, 4])])
+def test_a_shift_rotates_every_key_where_it_lies(name: str, nodes: list[int]) -> None:
+    maker = sessions.maker_of(name)
+    purposes = (Purpose.SHIFT, Purpose.SHIFT_SWA)[: len(nodes)]
+    for purpose, count in zip(purposes, nodes, strict=True):
+        made = maker.graph(GraphShape(purpose=purpose), False)
+        graph = made.problem.requests[0].graph
+        ops = [tensor.op for tensor in graph.tensors if tensor.op is not Op.NONE]
+        assert ops == [Op.VIEW, Op.ROPE] * (count // 2)
+        assert made.input_classes == ("llm_graph_input_k_shift",)
+        for tensor in graph.tensors:
+            if tensor.op is Op.ROPE:
+                owner = graph.tensors[tensor.view_src]
+                assert owner.name.startswith("cache_k_l")
+                assert (tensor.nbytes, tensor.view_offs) == (owner.nbytes, 0)
 
 
-@pytest.mark.parametrize("flash", [FlashAttn.ON, FlashAttn.OFF])
-@pytest.mark.parametrize("model", ["llama", "gemma3"])
-def test_a_run_that_sees_all_cells_is_the_reserved_graph(model: str, flash: FlashAttn) -> None:
-    maker = graph_maker(header_of(model), Options(n_ctx=512, n_ubatch=16, flash_attn=flash))
-    on = flash is FlashAttn.ON
-    window = 256
-    reserved, _ = maker.problem(GraphMode.PREFILL, on)
-    run, _ = maker.run_problem(Ubatch(16, 16, 512, window), on)
-    assert run.graph == reserved.graph
-
-
-def test_views_of_the_cache_keep_the_strides_of_the_whole_cache() -> None:
-    for flash in (False, True):
-        asked = FlashAttn.ON if flash else FlashAttn.OFF
-        maker = graph_maker(header_of("llama"), Options(n_ctx=1024, n_ubatch=8, flash_attn=asked))
-        whole, seen = (maker.run_problem(Ubatch(1, 1, n_kv, 0), flash)[0].graph.tensors for n_kv in (1024, 256))
-        for kind in ("k", "v"):
-            cells = [
-                next(one for one in tensors if one.op is Op.VIEW and one.name.startswith(f"cache_{kind}_l0"))
-                for tensors in (whole, seen)
-            ]
-            assert cells[0].nb == cells[1].nb
-            assert sorted(zip(cells[0].ne, cells[1].ne, strict=True))[-1] == (1024, 256)
-
-
-def test_one_sequence_only_and_what_does_not_fit() -> None:
-    header = header_of("llama")
-    several = graph_maker(header, Options(n_ctx=512, n_ubatch=8, n_seq_max=2, flash_attn=FlashAttn.ON))
-    with pytest.raises(InputError, match="-np 2: graphs are run for one sequence only"):
-        several.run_problem(Ubatch(1, 1, 256, 0), True)
-    maker = graph_maker(header, Options(n_ctx=512, n_ubatch=8, flash_attn=FlashAttn.ON, type_k=DTYPES["f32"]))
-    for wrong in (Ubatch(9, 1, 256, 0), Ubatch(0, 0, 256, 0), Ubatch(2, 3, 256, 0), Ubatch(1, -1, 256, 0)):
-        with pytest.raises(InputError, match=r"micro-batch of -?\d tokens with -?\d outputs"):
-            maker.run_problem(wrong, True)
-    for cells in (0, 513):
-        with pytest.raises(InputError, match=rf"n_kv {cells}: a cache of 512 cells"):
-            maker.run_problem(Ubatch(1, 1, cells, 0), True)
+def test_a_quantised_cache_is_taken_apart_to_be_shifted() -> None:
+    wide = msgspec.structs.replace(MODELS["qwen3"], head_size=64)
+    shift = GraphShape(purpose=Purpose.SHIFT)
+    maker = maker_of(wide, flash_attn=FlashAttn.ON, type_k=DTYPES["q8_0"])
+    ops = [tensor.op for tensor in tensors_of(maker, shift) if tensor.op is not Op.NONE]
+    turn = [Op.RESHAPE, Op.MUL_MAT, Op.RESHAPE]
+    assert ops == [Op.VIEW, Op.CPY, *turn, Op.ROPE, *turn, Op.CPY] * 2
+    with pytest.raises(InputError, match=r"-ctk q8_0: llama\.cpp crashes when it shifts heads of 32"):
+        tensors_of(maker_of("qwen3", flash_attn=FlashAttn.ON, type_k=DTYPES["q8_0"]), shift)
+    for model, purpose in (("llama", Purpose.SHIFT_SWA), ("mamba", Purpose.SHIFT)):
+        with pytest.raises(InputError, match="has no such cache"):
+            tensors_of(maker_of(model), GraphShape(purpose=purpose))

@@ -1,0 +1,175 @@
+"""Opening sessions of batches: a script from a path, a sample, a browser, or a preset for a model."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from ..core.decode.presets import make_preset
+from ..core.decode.read import model_path, parse_script
+from ..core.decode.script import Script
+from ..core.decode.session import play
+from ..core.errors import InputError
+from ..core.files.reading import read_bytes, unpack
+from ..core.gguf.header import Header
+from ..core.gguf.read import parse_header, read_header
+from .jobs import Job
+from .model_open import model_key
+from .samples import SESSIONS, Sample
+from .session_view import SessionView
+from .sessions import Opened, SessionStore
+
+PRESET = re.compile(r"preset:(\w{1,40})@(.+)", re.DOTALL)
+"""The source of a preset: its name and the source of the model it is played on."""
+MOST_TOLD = 40
+"""Times that progress is told in one session."""
+
+
+class _Keys(msgspec.Struct):
+    """The keys that tell a script from a graph file."""
+
+    steps: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    tensors: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+
+
+def is_script(data: bytes, where: str) -> bool:
+    r"""Whether a file is meant to be a script: JSON or YAML with a key `steps`; nothing else is looked at.
+
+    >>> is_script(b'{"steps": []}', ""), is_script(b'{"tensors": []}', ""), is_script(b"model: a.gguf\nsteps:\n", "")
+    (True, False, True)
+    """
+    plain = unpack(data, where)
+    if plain.lstrip()[:1] != b"{":
+        return re.search(rb"^steps[ \t]*:", plain, re.MULTILINE) is not None
+    try:
+        found = msgspec.json.decode(plain, type=_Keys)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return False
+    return found.steps is not msgspec.UNSET and found.tensors is msgspec.UNSET
+
+
+def script_at(path: str) -> bytes | None:
+    """The bytes of a path when it is a script; None for everything else, which is not told apart here."""
+    try:
+        if not stat.S_ISREG(Path(path).stat().st_mode):
+            return None
+        data = read_bytes(path)
+        return data if is_script(data, path) else None
+    except (OSError, ValueError, InputError):
+        return None
+
+
+def open_path(store: SessionStore, path: str, data: bytes) -> Opened | Job:
+    """A script on this machine; its model lies beside it.
+
+    Raises:
+        InputError: the script is wrong, or its model is missing.
+    """
+    script = parse_script(data, path)
+    model = str(model_path(script, path, None))
+    return _open(store, script, data, model_key(model, ""), lambda: read_header(model), f"path:{model}")
+
+
+def open_sample(store: SessionStore, sample: Sample) -> Opened | Job:
+    """A session that comes with galloscope."""
+    data = sample.path.read_bytes()
+    script = parse_script(data, sample.name)
+    model = SESSIONS / script.model
+    return _open(store, script, data, model_key(str(model), ""), lambda: _cut(model), look=sample.look)
+
+
+def _cut(path: Path) -> Header:
+    """A header without the data behind it, as the samples' models are."""
+    return parse_header(path.read_bytes(), path.name)
+
+
+def open_sent(store: SessionStore, data: bytes, name: str, base: str) -> Opened | Job:
+    """A script from a browser; its model is the one that is open in the page (source `base`), by the same name.
+
+    Raises:
+        InputError: the script is wrong, or another model is open.
+    """
+    script = parse_script(data, name)
+    known = _model(store, base) if base else None
+    if known is None or known[0] != script.model:
+        has = f"the page has {known[0]} open" if known else "no model is open"
+        raise InputError(
+            f"{name}: its model is {script.model}, and {has}: open that file first and drop the session again, or "
+            "open the session by its path with the model beside it"
+        )
+    return _open(store, script, data, known[1], known[2], base)
+
+
+def open_preset(store: SessionStore, source: str) -> Opened | Job:
+    """A preset, played on a model.
+
+    Raises:
+        InputError: there is no such preset or model.
+    """
+    found = PRESET.fullmatch(source)
+    if found is None:
+        raise InputError("a preset is opened as preset:NAME@path:MODEL")
+    name, base = found.groups()
+    file, key, header = _model(store, base)
+    parts = header()
+    script = make_preset(name, file, _layers(parts))
+    return _open(store, script, source.encode(), key, lambda: parts, base)
+
+
+def _layers(header: Header) -> int:
+    value = header.metadata.get(f"{header.architecture}.block_count")
+    return value if isinstance(value, int) else 2
+
+
+def _model(store: SessionStore, base: str) -> tuple[str, str, Callable[[], Header]]:
+    """Name, id and header of a model that the page has open.
+
+    Raises:
+        InputError: it is none, or was let go.
+    """
+    kind, _, rest = base.partition(":")
+    if kind == "path":
+        return Path(rest).name, model_key(rest, ""), lambda: read_header(rest)
+    if kind != "header":
+        raise InputError("a session needs a model: open a GGUF first")
+    name, data = store.headers.get(rest)
+    return name, model_key(data, ""), lambda: parse_header(data, name)
+
+
+def _open(
+    store: SessionStore,
+    script: Script,
+    data: bytes,
+    model: str,
+    header: Callable[[], Header],
+    base: str = "",
+    look: str = "",
+) -> Opened | Job:
+    """The session of these bytes on this model: at once when it is known, else in the background."""
+    key = hashlib.blake2b(b"session\0" + model.encode() + b"\0" + data, digest_size=8).hexdigest()
+    known = store.known(key)
+    return (
+        known if known is not None else store.jobs.start(lambda job: _play(store, script, key, header, base, look, job))
+    )
+
+
+def _play(
+    store: SessionStore, script: Script, key: str, header: Callable[[], Header], base: str, look: str, job: Job
+) -> str:
+    def progress(done: int, total: int) -> None:
+        if job.is_stopped():
+            raise InputError("playing the session was cancelled")
+        if done % max(1, total // MOST_TOLD) == 0:
+            job.say(f"playing call {done:,} of {total:,}")
+
+    job.say("reading the model")
+    log = play(script, header(), progress=progress)
+    if not log.runs:
+        raise InputError(f"{script.name}: llama.cpp would stop before the first graph: {log.abort}")
+    job.say("adding up")
+    return store.keep(Opened.of_life(key, SessionView(log, base), look)).key

@@ -1,0 +1,58 @@
+"use strict";
+/* The selected micro-batch: why in sentences, what it is, what it cost, and every condition of re-use with both values. */
+(() => {
+  const galloscope = window.galloscope;
+  const page = galloscope.page;
+  const { $, element } = page;
+  const { count, plural } = galloscope.format;
+
+  const rows = (list) => element("dl", "gs-life-facts", list.flatMap(([label, value]) => [element("dt", "", label), element("dd", "", value)]));
+
+  function title(detail, scene, model) {
+    const key = galloscope.life.KINDS[detail.kind][0];
+    const step = galloscope.life.stepText(model, detail.number);
+    return [element("i", `gs-life-mark-${key}`), element("strong", "", `Micro-batch ${count(detail.number)}`), element("span", "gs-muted gs-life-place", `${step} · ${detail.place}`)];
+  }
+
+  const none = () => element("p", "gs-muted", "No condition was asked.");
+
+  /* Failed conditions stand first and are marked; those that hold follow in llama.cpp's order. */
+  function checks(detail) {
+    const failed = detail.checks.filter((one) => !one.holds).length, all = detail.checks.length;
+    const head = element("tr", "", ["", "condition", "active graph", "now", "asked by"].map((text) => element("th", "", text)));
+    const body = detail.checks.map((one) => {
+      const row = element("tr", one.holds ? "" : "gs-life-failed", [
+        element("td", "gs-life-tick", one.holds ? "✓" : "✗"), element("td", "gs-mono", one.name), element("td", "gs-mono", one.active), element("td", "gs-mono", one.now), element("td", "gs-muted", one.group, { title: one.class }),
+      ], { title: `${one.what}. ${one.so}` });
+      row.firstChild.setAttribute("aria-label", one.holds ? "holds" : "fails");
+      return row;
+    });
+    return element("div", "", [
+      element("h3", "gs-life-sub", failed ? `${plural(failed, "condition")} of ${count(all)} failed` : `All ${count(all)} conditions hold`),
+      element("table", "gs-life-checks", [element("thead", "", head), element("tbody", "", body)]),
+    ]);
+  }
+
+  const said = (one) => element("p", one.alarm ? "gs-life-said gs-life-alarm" : "gs-life-said", page.life.parts(one.parts));
+
+  page.life.detail = {
+    paint(detail, scene) {
+      const box = $("life-detail"), button = $("life-graph");
+      button.hidden = !detail || detail.run < 0;
+      if (!detail) {
+        $("life-title").replaceChildren("No micro-batch");
+        box.replaceChildren(element("p", "gs-muted", "No micro-batch was computed in this session."));
+        return;
+      }
+      const { since, last } = detail.addresses;
+      const span = since < 0 ? [] : [["same addresses", since === last ? `only in ${count(since)}` : `from ${count(since)} to ${count(last)}`]];
+      $("life-title").replaceChildren(...title(detail, scene, page.life.chart().model));
+      button.dataset.lifeRun = detail.run;
+      const why = element("div", "gs-life-why", detail.why.map(said)), facts = element("div", "gs-life-columns", rows([...detail.cost, ...span, ...detail.facts]));
+      const left = detail.asked ? [why, facts] : [why], right = detail.asked ? checks(detail) : [none(), facts];
+      box.replaceChildren(element("div", "", left), element("div", "gs-life-asked", right));
+      box.scrollTop = 0;
+      Object.assign(box.dataset, { number: detail.number });
+    },
+  };
+})();
