@@ -29,7 +29,6 @@ from .figures.matches import pattern_matches
 from .figures.model import model_facts
 from .jobs import Job
 from .model_open import MAX_HEADER
-from .samples import find_sample
 from .sessions import Opened, SessionGone, SessionStore, is_model_source
 
 ASSETS = Path(__file__).resolve().parent.parent / "assets"
@@ -157,7 +156,7 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
 def _open(store: SessionStore, asked: dict[str, Any]) -> dict[str, Any]:
     source, line = str(asked.get("source", "")), str(asked.get("options", ""))
-    life = _life(store, source)
+    life = session_open.open_life(store, source)
     if life is not None:
         return _told(store, life)
     if not is_model_source(source):
@@ -165,18 +164,6 @@ def _open(store: SessionStore, asked: dict[str, Any]) -> dict[str, Any]:
     skipped = read_command(line)[1]
     told = _told(store, store.open_model(source, line))
     return told if "error" in told else {**told, "skipped": skipped}
-
-
-def _life(store: SessionStore, source: str) -> Opened | Job | None:
-    """A session of batches, None where the source is something else."""
-    kind, _, rest = source.partition(":")
-    if kind == "preset":
-        return session_open.open_preset(store, source)
-    if kind == "sample":
-        sample = find_sample(rest)
-        return session_open.open_sample(store, sample) if sample.kind == "session" else None
-    script = session_open.script_at(rest) if kind == "path" else None
-    return session_open.open_path(store, rest, script) if script is not None else None
 
 
 def _sent(store: SessionStore, data: bytes, title: str, base: str) -> dict[str, Any]:

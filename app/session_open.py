@@ -17,10 +17,11 @@ from ..core.decode.session import play
 from ..core.errors import InputError
 from ..core.files.reading import read_bytes, unpack
 from ..core.gguf.header import Header
+from ..core.gguf.magic import is_gguf
 from ..core.gguf.read import parse_header, read_header
 from .jobs import Job
 from .model_open import model_key
-from .samples import SESSIONS, Sample
+from .samples import SESSIONS, Sample, find_sample
 from .session_view import SessionView
 from .sessions import Opened, SessionStore
 
@@ -56,12 +57,28 @@ def is_script(data: bytes, where: str) -> bool:
 def script_at(path: str) -> bytes | None:
     """The bytes of a path when it is a script; None for everything else, which is not told apart here."""
     try:
-        if not stat.S_ISREG(Path(path).stat().st_mode):
+        if not stat.S_ISREG(Path(path).stat().st_mode) or is_gguf(path):
             return None
         data = read_bytes(path)
         return data if is_script(data, path) else None
     except (OSError, ValueError, InputError):
         return None
+
+
+def open_life(store: SessionStore, source: str) -> Opened | Job | None:
+    """The session of a source, None where that is something else.
+
+    Raises:
+        InputError: it is one, and cannot be played.
+    """
+    kind, _, rest = source.partition(":")
+    if kind == "preset":
+        return open_preset(store, source)
+    if kind == "sample":
+        sample = find_sample(rest)
+        return open_sample(store, sample) if sample.kind == "session" else None
+    script = script_at(rest) if kind == "path" else None
+    return open_path(store, rest, script) if script is not None else None
 
 
 def open_path(store: SessionStore, path: str, data: bytes) -> Opened | Job:

@@ -53,13 +53,16 @@ class SessionView:
             raise InputError(f"micro-batch {number}: the session has {len(self.life.ubatches):,}")
         return ubatch_data(self.log, self.life, number)
 
-    def label(self, run: int) -> str:
-        """What the page calls the graph of a run."""
+    def labels(self) -> list[str]:
+        """What the page calls the graph of each run."""
         shapes = {one.run: one.shape for one in reversed(self.life.ubatches)}
         plans = {plan.run: plan.shape for one in self.life.reservations for plan in one.plans}
-        shape = shapes.get(run) or plans.get(run)
-        kind = "micro-batch" if run in shapes else "reserved" if run in plans else "memory update"
-        return f"{kind}: {graph_text(shape)}" if shape is not None else kind
+        found = []
+        for run in range(len(self.log.runs)):
+            kind = "micro-batch" if run in shapes else "reserved" if run in plans else "memory update"
+            shape = shapes.get(run) or plans.get(run)
+            found.append(f"{kind}: {graph_text(shape)}" if shape is not None else kind)
+        return found
 
 
 def presets_data() -> list[dict[str, str]]:

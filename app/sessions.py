@@ -76,7 +76,8 @@ class Opened:
         script = life.log.script
         opened = cls(key, script.name or script.model, [], look)
         opened.life = life
-        opened.runs = [RunView(one.run, look, life.label(number), opened) for number, one in enumerate(life.log.runs)]
+        named = zip(life.log.runs, life.labels(), strict=True)
+        opened.runs = [RunView(one.run, look, label, opened) for one, label in named]
         return opened
 
     def planning(self, run: int) -> Planning:

@@ -12,7 +12,7 @@
       return { title, rows: [["told", rest.join(": ")], ["before", `micro-batch ${count(model.marks.at[hit.mark])}`]].filter(([, text]) => text) };
     }
     const i = hit.ubatch, { of, scene } = model, [, what] = life.KINDS[of.kind[i]];
-    const rows = [["", what], ["why", model.words[of.reason[i]] || ""], ["tokens", tokens(of, i)]];
+    const rows = [["outcome", what], ["why", model.words[of.reason[i]] || ""], ["tokens", tokens(of, i)]];
     if (scene.has_kv) rows.push(["attention sees", plural(of.n_kv[i], "cell")]);
     if (of.nodes[i]) rows.push(["built", plural(of.nodes[i], "node")]);
     if (of.plans[i]) rows.push(["plans", count(of.plans[i])]);

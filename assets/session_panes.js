@@ -20,18 +20,33 @@
     ];
   }
 
+  const alike = (plan) => [plan.kind, plan.text, plan.nodes, plan.splits, plan.ok, ...plan.needs].join();
+
+  /* Equal graphs behind each other are one row. */
+  function rows(plans) {
+    const found = [];
+    for (const plan of plans) {
+      const last = found[found.length - 1];
+      if (last && alike(last.plan) === alike(plan)) last.times += 1;
+      else found.push({ plan, times: 1 });
+    }
+    return found;
+  }
+
   function reservations(scene) {
     if (!scene.reservations.length) return [none("Nothing was reserved.")];
     return scene.reservations.map((one) => {
-      const head = element("tr", "", ["graph", "nodes", "splits", ...scene.bufts].map((text, k) => element("th", k ? "gs-number" : "", text)));
-      const body = one.plans.map((plan) => element("tr", plan.ok ? "" : "gs-life-failed", [
-        element("td", "", [page.button("gs-life-link", plan.kind, "The graph of this plan", { data: { lifeRun: plan.run } }), element("div", "gs-muted", plan.text)], { title: plan.asked }),
-        element("td", "gs-number", count(plan.nodes)), element("td", "gs-number", count(plan.splits)),
+      const head = element("tr", "", ["graph", ...scene.bufts].map((text, k) => element("th", k ? "gs-number" : "", text)));
+      const body = rows(one.plans).map(({ plan, times }) => element("tr", plan.ok ? "" : "gs-life-failed", [
+        element("td", "", [
+          page.button("gs-life-link", plan.kind, "Show this graph", { data: { lifeRun: plan.run } }), times > 1 ? ` × ${times}` : "",
+          element("div", "gs-muted", `${plan.text} · ${plural(plan.nodes, "node")}, ${plural(plan.splits, "split")}`),
+        ], { title: plan.asked }),
         ...scene.bufts.map((_, k) => element("td", "gs-number", plan.ok ? plan.needs[k] || "–" : "fails")),
       ]));
-      const when = one.step < 0 ? "when the context is made" : `in call ${count(one.step)}`;
+      const more = [one.step < 0 ? "" : `in call ${count(one.step)}`, one.n_copies > 1 ? `${one.n_copies} pipeline copies` : "", one.dropped >= 0 ? "pipeline given up" : ""].filter(Boolean);
       return element("div", "gs-life-reservation", [
-        element("p", "", [element("strong", "", one.why), ` · ${when}${one.n_copies > 1 ? ` · ${one.n_copies} pipeline copies` : ""}${one.dropped >= 0 ? " · pipeline given up" : ""}`]),
+        element("p", "", [element("strong", "", one.why), more.length ? ` · ${more.join(" · ")}` : ""]),
         element("table", "gs-time-table", [element("thead", "", head), element("tbody", "", body)]),
       ]);
     });

@@ -344,7 +344,7 @@ Event: TypeAlias = (
     Begin | Visit | MarkCompute | Pass | PassDone | Assign | Refuse | Decline | Weigh | CannotUpgrade | Split
     | SplitInput | Copy | Rewrite | GraphInput | Dependency | AllocGraph | IdsChanged | NeedsRealloc | Reserve
     | Phase | Exec | NewChunk | PassOver | Alloc | Free | Keep | Reuse | NoReuse | FreeExtra | ViewDone | BufferAlloc
-    | BufferFree | BufferFail | Place | Sync | EventSync | EventWait | EventRecord | Transfer | AsyncTransfer | CopyAsync
-    | CallCopy | CopyCalled | Launch | Done | Abort
+    | BufferFree | BufferFail | Place | Sync | EventSync | EventWait | EventRecord | Transfer | AsyncTransfer
+    | CopyAsync | CallCopy | CopyCalled | Launch | Done | Abort
 )  # fmt: skip
 """The union of all events. Every fold names what it does with each; tests compare the lists."""

@@ -174,7 +174,8 @@ INTRODUCTION = """# Questions and their answers
 Real questions of llama.cpp's users, each answered by a command. The models are made-up headers with the published sizes
 of the models they are named after, the GPUs are simulated devices (`galloscope devices cuda` says what is assumed), the
 graphs are those of llama.cpp b11549. `scripts/questions.py` wrote this page, and a test runs the commands again and
-compares; `python scripts/questions.py FOLDER` writes the models into a folder, to try the commands.
+compares; `python scripts/questions.py FOLDER` writes the models into a folder, to try the commands. Questions about
+reserved memory, graph re-use and pipeline copies have their answers in [the life of a decode](decode.md).
 """
 
 if __name__ == "__main__":

@@ -80,3 +80,15 @@ def test_a_zero_waste_set_fills_its_rectangle() -> None:
     for kind in buffer_sets.KINDS:
         again = [buffer_sets.buffer_set(kind, 64, 3) for _ in range(2)]
         assert all((a == b).all() for a, b in zip(*again, strict=True))
+
+
+def test_sessions_are_measured_and_grow() -> None:
+    script = ENGINE.parent / "sessions.py"
+    given = ["--ubatches", "100", "300", "--repeats", "1", "--json"]
+    done = subprocess.run([sys.executable, str(script), *given], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert [row["script"] for row in rows] == ["chat", "chat", "switching", "switching"]
+    assert rows[1]["ubatches"] > rows[0]["ubatches"] > rows[0]["runs"]
+    assert rows[0]["runs"] == rows[1]["runs"], "a longer session of the same turns makes no more runs"
+    assert all(row["seconds"] > 0 for row in rows)

@@ -19,18 +19,19 @@ from typing import TYPE_CHECKING
 from ...core.errors import InputError
 from ...core.gguf.magic import is_gguf
 from ...core.llama.flags import words
-from ..samples import FIRST, samples
+from ..samples import FIRST, buffer_samples, samples, session_samples
 from .inputs import Teller
 from .model_options import add_model_options, options_of, refuse_model_options
 
 if TYPE_CHECKING:
-    from ..sessions import SessionStore
+    from ..jobs import Job
+    from ..sessions import Opened, SessionStore
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Options of `galloscope view`."""
     parser.add_argument(
-        "file", nargs="?", metavar="FILE", help="GGUF, or graph JSON, plain or gzip (default: a sample)"
+        "file", nargs="?", metavar="FILE", help="GGUF, graph JSON, CSV of buffers or session (default: a sample)"
     )
     parser.add_argument(
         "--port", type=int, default=8050, help="port to listen on (default %(default)s, 0 for any free one)"
@@ -48,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
     from ...core.llama.open import Origin
     from ..server import create_app
+    from ..session_open import open_life
     from ..sessions import SessionStore
 
     store = SessionStore(origin=Origin(args.graphs or "auto"))
@@ -55,11 +57,15 @@ def run(args: argparse.Namespace) -> int:
     line = start = ""
     if args.file is not None and is_gguf(args.file):
         line = shlex.join(words(options_of(args)))
-        open_first(store, source, line)
+        open_first(store, store.open_model(source, line))
         start = "/?run=1" if args.mode == "decode" else ""  # prefill and decode are its two tabs
     else:
         refuse_model_options(args, args.file)
-        store.open_source(source)
+        life = open_life(store, source)
+        if life is None:
+            store.open_source(source)
+        else:
+            open_first(store, life)
     listening = listen(args.host, args.port)
     with listening:
         port = listening.getsockname()[1]
@@ -74,8 +80,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def open_first(store: SessionStore, source: str, line: str) -> None:
-    """Open a model before the browser asks for it, so that what is wrong is told here.
+def open_first(store: SessionStore, opened: Opened | Job) -> None:
+    """Wait for a model or a session before the browser asks for it, so that what is wrong is told here.
 
     Raises:
         InputError: the file or an option is unusable.
@@ -83,7 +89,6 @@ def open_first(store: SessionStore, source: str, line: str) -> None:
     from ..sessions import Opened
 
     told = Teller()
-    opened = store.open_model(source, line)
     while not isinstance(opened, Opened) and not opened.done:
         opened = store.jobs.wait(opened.key, 1.0)
         told.say(opened.stage)
@@ -93,11 +98,12 @@ def open_first(store: SessionStore, source: str, line: str) -> None:
 
 
 def source_of(file: str | None) -> str:
-    """What the server opens for FILE; a file of `sample_graphs` is the sample, with its title."""
+    """What the server opens for FILE; a file that comes with galloscope is the sample, with its title."""
     if file is None:
         return f"sample:{FIRST}"
     path = Path(file).resolve()
-    found = next((sample for sample in samples() if sample.path == path), None)
+    known = samples() + buffer_samples() + session_samples()
+    found = next((sample for sample in known if sample.path == path), None)
     return f"path:{path}" if found is None else f"sample:{found.name}"
 
 

@@ -136,7 +136,7 @@ def step_places(life: Life) -> list[tuple[int, int]]:
 
 def marks_of(log: LifeLog, life: Life) -> list[Mark]:
     """Everything between micro-batches, in order, in the words of core/decode/words.py."""
-    made = []
+    made: list[Mark] = []
     for one in life.reservations:
         if one.step < 0:
             cost = reservation_cost(one)
@@ -155,7 +155,7 @@ _MARKS = {"refused": REFUSED, "shift": UPDATE, "copies": UPDATE, "reserve": RESE
 def _marks_of_step(life: Life, number: int, at: int, text: str) -> list[Mark]:
     step = life.steps[number]
     costs = iter([reservation_cost(life.reservations[one]) for one in step.reservations])
-    made = []
+    made: list[Mark] = []
     usual = len(step.synchronized) <= sum(one.reused for one in life.ubatches[slice(*step.ubatches)])
     for sentence in step_sentences(life, number):
         if sentence.topic == "synchronized" and (usual or made):

@@ -101,8 +101,8 @@ def pools_data(log: LifeLog, life: Life) -> list[dict[str, Any]]:
         return []
     top = max(facts, key=lambda one: one.n_nodes)
     most = log.setup.max_nodes
-    pool = Pool(most, top.n_nodes, len(top.inputs))
-    tensors, slots = max(one.sched_nodes + one.sched_leafs for one in facts), sched_hash_slots(most)
+    pool = Pool(most, top.n_nodes, top.n_inputs)
+    tensors, slots = max(one.n_nodes + one.n_leafs for one in facts), sched_hash_slots(most)
     return [
         {
             "name": "nodes of a graph",
@@ -123,6 +123,6 @@ def pools_data(log: LifeLog, life: Life) -> list[dict[str, Any]]:
             "used": f"{tensors:,}",
             "of": f"{slots:,}",
             "share": tensors / slots,
-            "told": "nodes and leafs, copies counted, against its slots",
+            "told": "nodes and leafs of the graph against its slots",
         },
     ]

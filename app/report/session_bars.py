@@ -38,7 +38,7 @@ class Bar(NamedTuple):
     width: float
 
     @property
-    def count(self) -> int:
+    def ubatches(self) -> int:
         """Micro-batches in it."""
         return self.last - self.first + 1
 
@@ -73,4 +73,4 @@ def _joined(bars: list[Bar]) -> Bar:
 
 def put_together(bars: list[Bar]) -> int:
     """The most micro-batches that are not all re-used and share a bar; 1 where none do."""
-    return max((bar.count for bar in bars if bar.kind != REUSED), default=1)
+    return max((bar.ubatches for bar in bars if bar.kind != REUSED), default=1)

@@ -11,7 +11,7 @@ from ...core.decode.life import Life
 from ...core.decode.log import LifeLog
 from ...core.explain.sentence import count
 from ..figures.palette import CPU_HUE, DEVICE_HUES, NEUTRAL, Hue
-from ..figures.session import RESERVE, REUSED, Mark, kind_of, marks_of, step_places
+from ..figures.session import REFUSED, RESERVE, REUSED, UPDATE, WAIT, Mark, kind_of, marks_of, step_places
 from ..figures.session_words import cause_text, step_text
 from . import svg
 from .session_bars import Bar
@@ -28,6 +28,8 @@ KIND_WORDS = ("re-used", "rebuilt", "planned anew", "buffers made anew", "aborte
 MARK_HUES = (Hue("#047857", "#34d399"), Hue("#be185d", "#f472b6"), Hue("#7c3aed", "#c084fc"), CPU_HUE)
 """By kind of a mark."""
 MARK_WORDS = ("reserved", "refused", "memory updated", "waited")
+_TELLING = (REFUSED, UPDATE, RESERVE, WAIT)
+"""Of several marks at one place the first of these gives the colour."""
 SERIES = (DEVICE_HUES[4], DEVICE_HUES[3])
 """n_kv, and n_kv of window layers."""
 GUTTER = 84.0
@@ -55,7 +57,7 @@ class _Axis(NamedTuple):
             left.append(now)
             now += bar.width * unit
             right.append(now)
-            at += [number] * bar.count
+            at += [number] * bar.ubatches
         return cls(left, right, bars, at)
 
     def start(self, ubatch: int) -> float:
@@ -64,7 +66,7 @@ class _Axis(NamedTuple):
             return self.right[-1]
         number = self.at[ubatch]
         bar = self.bars[number]
-        return self.left[number] + (self.right[number] - self.left[number]) * (ubatch - bar.first) / bar.count
+        return self.left[number] + (self.right[number] - self.left[number]) * (ubatch - bar.first) / bar.ubatches
 
 
 def chart(log: LifeLog, life: Life, bars: list[Bar], x: float, y: float, width: float) -> tuple[str, float]:
@@ -95,7 +97,7 @@ def _marks(axis: _Axis, marks: list[Mark], y: float) -> str:
     made = []
     for at, group in groupby(marks, key=lambda mark: mark.at):
         found = list(group)
-        hue = MARK_HUES[min(mark.kind for mark in found)].light
+        hue = MARK_HUES[min((mark.kind for mark in found), key=_TELLING.index)].light
         x, words = axis.start(at), "\n".join(mark.text for mark in found)
         made.append(
             f'<path d="M{svg.num(x - 5)} {svg.num(y + 2)}h10l-5 9z" fill="{hue}">{svg.title(words)}</path>'
@@ -134,8 +136,8 @@ def _bars(axis: _Axis, life: Life, y: float) -> str:
         gap = 1.0 if wide > 3 else 0.0
         hue = KIND_HUES[bar.kind]
         made.append(svg.rect(x0, y + BARS - high, wide - gap, high, hue.light, title=_title(bar, life)))
-        times = f"× {bar.count:,}"
-        if bar.count > 1 and wide > CHAR * len(times) + 4:
+        times = f"× {bar.ubatches:,}"
+        if bar.ubatches > 1 and wide > CHAR * len(times) + 4:
             made.append(svg.text((x0 + x1) / 2, y + BARS - 6, times, 11, anchor="middle"))
     scale = sorted({1, most})
     for tokens in scale:
@@ -146,10 +148,10 @@ def _bars(axis: _Axis, life: Life, y: float) -> str:
 
 def _title(bar: Bar, life: Life) -> str:
     """What is said on hover."""
-    which = f"ubatch {bar.first:,}" if bar.count == 1 else f"ubatches {bar.first:,} to {bar.last:,}"
+    which = f"ubatch {bar.first:,}" if bar.ubatches == 1 else f"ubatches {bar.first:,} to {bar.last:,}"
     cells = f", n_kv {bar.n_kv:,}" if bar.n_kv else ""
     said = f"{which}: {KIND_WORDS[bar.kind]}, {count(bar.tokens, 'token')}{cells}"
-    cause = "" if bar.count > 1 else cause_text(life.ubatches[bar.first])
+    cause = "" if bar.ubatches > 1 else cause_text(life.ubatches[bar.first])
     return f"{said}; {cause}" if cause else said
 
 
@@ -158,7 +160,7 @@ def _numbers(axis: _Axis, y: float) -> str:
     made, free = [svg.line(axis.left[0], y + 0.5, axis.right[-1], y + 0.5, svg.MUTED)], -1.0
     for bar, x in zip(axis.bars, axis.left, strict=True):
         words = f"{bar.first:,}"
-        if x >= free and (bar.kind != REUSED or bar.count > 1 or not bar.first):
+        if x >= free and (bar.kind != REUSED or bar.ubatches > 1 or not bar.first):
             made.append(svg.text(x + 1, y + 13, words, 10, svg.MUTED))
             free = x + CHAR * len(words) + 8
     return "".join(made)
@@ -175,7 +177,8 @@ def _cells(axis: _Axis, y: float) -> str:
     for values, hue in series:
         if not any(values):
             continue
-        path, before, free = [], -1, -1.0
+        path: list[str] = []
+        before, free = -1, -1.0
         for value, x0, x1 in zip(values, axis.left, axis.right, strict=True):
             at = y + CELLS - (CELLS - 12) * value / most
             path.append(f"{'L' if path else 'M'}{svg.num(x0)} {svg.num(at)}H{svg.num(x1)}")

@@ -7,7 +7,7 @@ from ...core.decode.life import Life
 from ...core.decode.log import LifeLog
 from ...core.decode.suggest import suggestions
 from ...core.decode.summary import summary, summary_sentences
-from ...core.decode.words import pipeline_sentences, ubatch_sentences
+from ...core.decode.words import pipeline_sentences, reservation_sentences, ubatch_sentences
 from ...core.errors import printable
 from ...core.explain.sentence import Sentence, count
 from ...core.text import bytes_text
@@ -19,6 +19,7 @@ from .session_chart import KIND_HUES, MARK_HUES, SERIES, chart, legend
 WIDTH = 1200.0
 MARGIN = 40.0
 INNER = WIDTH - 2 * MARGIN
+MOST_RESERVATIONS = 3
 MOST_REASONS = 8
 MOST_ADVICE = 5
 PAGE = (
@@ -111,11 +112,16 @@ class _Picture:
             self._small(f"Up to {most:,} ubatches share a bar, which has the colour of the worst of them.")
 
     def _buffers(self) -> None:
-        """The size of each compute buffer when it was reserved, and in the end."""
+        """What was reserved, and the size of each compute buffer then and in the end."""
         plans = [plan for one in self.life.reservations for plan in one.plans if plan.facts.reserved]
         if not plans:
             return
-        self._section("Compute buffers")
+        self._section("Reservations and compute buffers")
+        for one in self.life.reservations[:MOST_RESERVATIONS]:
+            for sentence in reservation_sentences(one):
+                self._say(sentence)
+        if len(self.life.reservations) > MOST_RESERVATIONS:
+            self._small(f"and {count(len(self.life.reservations) - MOST_RESERVATIONS, 'more reservation')}")
         first = plans[0].facts
         last = self.life.ubatches[-1].facts if self.life.ubatches else None
         rows = []

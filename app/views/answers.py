@@ -16,7 +16,7 @@ from ..run_view import RunView
 from ..sessions import SessionStore
 from .parts import data, spans
 
-_KEYS = {"hazard": "Overlap", "realloc": "New plan"}
+_KEYS = {"hazard": "Overlap", "realloc": "New plan", "unchecked": "Stale plan", "no_plan": "No addresses"}
 """Headlines of sentences whose marked words do not make one."""
 _LONG = 18
 """More letters than this fill the column of key numbers; the first two words will do."""

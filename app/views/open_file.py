@@ -57,7 +57,7 @@ def layout() -> Component:
     dialog: Component = dmc.Modal(
         [path, told, html.P(id=ids.OPEN_ERROR, className="gs-open-error", role="alert", hidden=True), *groups],
         id=ids.OPEN_DIALOG,
-        title="Open a model or a graph",
+        title="Open a model, a graph or a session",
         size=880,
         transitionProps={"duration": 0},
         overlayProps={"backgroundOpacity": 0.35},

@@ -11,6 +11,7 @@ from ..errors import GgmlAbort
 from ..events import Visit
 from ..log import Run
 from ..models.shape import GraphShape, Purpose
+from ..ops.lazy import OpError
 from . import reserve as worst
 from .events import (
     Check,
@@ -30,7 +31,7 @@ from .events import (
 from .graphs import GraphSource
 from .log import LifeLog
 from .memory.memory import Memory, Seen
-from .plans import Act, Plans
+from .plans import Act, Planned, Plans
 from .process_end import ProcessEnd
 from .reuse import Params, check
 from .ubatch import Ubatch
@@ -140,7 +141,7 @@ class Context:
             warmup=self.warmup,
         )
         act = Act.PROBE if asked.kind is Reserve.PROBE else Act.RESERVE
-        run, ok = self._plans.act(act, shape)
+        run, ok = self._act(act, shape)
         self._record(PlanReserved(asked.kind, asked.n_tokens, asked.n_seqs, asked.n_outputs, shape, run, ok))
         self._look_for_end(run)
         return ok
@@ -159,7 +160,7 @@ class Context:
         if update.copies:
             self.synchronize("streams are copied")
         for cache in update.caches:
-            runs.append(self._plans.act(Act.ALLOC, GraphShape(purpose=SHIFTS[cache])).run)
+            runs.append(self._act(Act.ALLOC, GraphShape(purpose=SHIFTS[cache])).run)
         self._record(MemoryUpdate(update.copies, tuple(runs)))
         for run in runs:
             self._look_for_end(run)
@@ -229,7 +230,7 @@ class Context:
 
     def _rebuild(self, why: Why, params: Params) -> int:
         self._active = None
-        run, ok = self._plans.act(Act.ALLOC, params.shape)
+        run, ok = self._act(Act.ALLOC, params.shape)
         self._record(Rebuilt(why, run, self._plans.cur_copy, self._plans.next_copy))
         self._look_for_end(run)
         if not ok:
@@ -257,6 +258,17 @@ class Context:
             samplers=tuple((seq, rows.get(seq, -1)) for seq in sorted(self.samplers)),
             **seen._asdict(),
         )
+
+    def _act(self, act: Act, shape: GraphShape) -> Planned:
+        """Build the graph and give it to the scheduler.
+
+        Raises:
+            ProcessEnd: an op asserts.
+        """
+        try:
+            return self._plans.act(act, shape)
+        except OpError as error:
+            raise ProcessEnd(f"ggml stops while the graph is built: {error}") from None
 
     def _look_for_end(self, number: int) -> None:
         """Would ggml have stopped: in the plan, or before it for want of room for the graph's structs?

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import msgspec
 
+from ..context import TENSOR_OVERHEAD, graph_overhead
 from ..devices.known import DEVICES
 from ..errors import InputError
 from ..gguf.header import Header
@@ -14,7 +15,7 @@ from ..models.shape import GraphShape, Purpose
 from ..native.convert import Machine, to_problem
 from ..native.layouts import BUILD
 from ..native.play import play
-from ..native.play_messages import Played
+from ..native.play_messages import Played, PlayedPlan, PlayedUbatch
 from ..native.roots import NoRoots
 from .devices import script_devices
 from .script import Script
@@ -76,6 +77,21 @@ class NativeGraphs:
         return {_key(shape): number for number, shape in enumerate(self.played.shapes)}
 
     @cached_property
+    def _unlisted(self) -> dict[GraphShape, int]:
+        """Tensors of each shape's pool that are neither nodes nor inputs of its graph."""
+        played = self.played
+        found = {}
+        graphs: list[PlayedPlan | PlayedUbatch] = []
+        for step in (played.start, *played.steps):
+            graphs += [*step.reserves, *step.ubatches]
+        for shape, number in [(one.shape, one.facts) for one in graphs]:
+            facts = played.facts[number]
+            if facts.used_bytes:
+                made = (facts.used_bytes - graph_overhead(facts.graph_size)) // TENSOR_OVERHEAD
+                found[_key(shape)] = made - facts.n_nodes - len(facts.inputs)
+        return found
+
+    @cached_property
     def _machine(self) -> Machine:
         profiles = {one.name: one.profile for one in script_devices(self._script.devices)}
         return Machine(self.played, {**profiles, CPU: DEVICES["cpu"]})
@@ -89,7 +105,7 @@ class NativeGraphs:
             problem = to_problem(raw, self._machine, about, meta)
         except NoRoots as error:
             raise InputError(f"{about}: the graph cannot be rebuilt: {error}") from None
-        return Made(problem, played.classes[number])
+        return Made(problem, played.classes[number], self._unlisted.get(_key(shape), 0))
 
 
 def _key(shape: GraphShape) -> GraphShape:

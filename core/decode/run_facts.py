@@ -39,7 +39,7 @@ class RunFacts:
     Attributes:
         n_nodes: of the graph as built.
         n_leafs: of the graph as built.
-        n_inputs: leafs that were made in the graph's pool: inputs and constants, no weights and caches.
+        n_inputs: other tensors made in the graph's pool: inputs and constants, and what is not listed in the graph.
         splits: (backend, first node, behind the last, inputs).
         sched_nodes: of the allocation graph: copies and dependencies counted.
         sched_leafs: of the allocation graph.
@@ -102,7 +102,7 @@ class FactsBook:
             if at not in self._facts:
                 previous = self._runs[at].run.previous
                 before = None if previous is None else self._facts[self._number(previous)]
-                self._facts[at] = _Reader(self._runs[at].run, at, before).facts()
+                self._facts[at] = _Reader(self._runs[at], at, before).facts()
         return self._facts[number]
 
     def _number(self, run: Run) -> int:
@@ -114,8 +114,9 @@ class FactsBook:
 class _Reader:
     """One pass over the events of a run."""
 
-    def __init__(self, run: Run, number: int, before: RunFacts | None) -> None:
-        self.run, self.number = run, number
+    def __init__(self, one: RunOf, number: int, before: RunFacts | None) -> None:
+        self.run, self.number, self.n_unlisted = one.run, number, one.made.n_unlisted
+        run = one.run
         bufts = [backend.buft for backend in run.problem.backends]
         nothing = (0,) * len(bufts)
         self.nodes: list[int] = []
@@ -153,7 +154,7 @@ class _Reader:
         return RunFacts(
             n_nodes=len(self.nodes),
             n_leafs=len(self.leafs),
-            n_inputs=sum(tensors[leaf].buft < 0 for leaf in self.leafs),
+            n_inputs=sum(tensors[leaf].buft < 0 for leaf in self.leafs) + self.n_unlisted,
             splits=tuple((backend, start, end, inputs) for backend, start, end, inputs in self.splits),
             sched_nodes=len(graph.nodes) if graph else 0,
             sched_leafs=len(graph.leafs) if graph else 0,

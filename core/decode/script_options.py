@@ -51,6 +51,7 @@ def script_options(script: Script, devices: tuple[DeviceSpec, ...]) -> Options:
         n_batch=n_batch,
         n_ubatch=given.n_ubatch,
         n_seq_max=given.n_seq_max,
+        n_outputs=given.n_outputs_max or None,
         flash_attn=FlashAttn(given.flash_attn),
         type_k=_cache_type("type_k", given.type_k),
         type_v=_cache_type("type_v", given.type_v),

@@ -102,7 +102,7 @@ def _leaf(state: State, planned: State | None) -> Sentence | None:
             continue
         room = sum(state.buffers[place.buffer].real)
         return Sentence(
-            "hazard",
+            "unchecked",
             f"The plan in force has **{bytes_text(place.size)}** at {hex_text(place.offset)} for leaf {number}, which "
             f"was {name(planned.names[before])}; now {name(state.names[leaf])} needs **{bytes_text(size)}** there, and "
             f"the buffer ends at {bytes_text(room)}. ggml does not notice: it compares the sizes of nodes and of what "
@@ -119,7 +119,7 @@ def _no_plan(state: State) -> Sentence | None:
         return None
     bufts = sum(buffer.same_as < 0 for buffer in state.buffers)
     return Sentence(
-        "hazard",
+        "no_plan",
         f"**No tensor has an address**: the plan in force does not fit ({state.realloc_reason}), and ggml plans anew "
         f"by itself only where there is one buffer; here are {bufts}. ggml_gallocr_alloc_graph returns false, and "
         "whoever calls it has to reserve first, as the scheduler does.",

@@ -57,9 +57,10 @@ def minimal_roots(graph: RawGraph) -> tuple[Root, ...]:
     while at != start:
         at, root = came[at]
         roots.append(root)
-    made = tuple(Root(root, is_computed(tensors[root])) for root in reversed(roots))
+    made = [Root(root, is_computed(tensors[root])) for root in reversed(roots)]
+    made += _marks(walk, tensors, nodes, made)
     _check_compute(walk, tensors, nodes, made)
-    return made
+    return tuple(made)
 
 
 _At = tuple[int, int]
@@ -143,15 +144,31 @@ class _Walk:
         return node, next_leaf
 
 
-def _check_compute(walk: _Walk, tensors: Sequence[RawTensor], nodes: range, roots: tuple[Root, ...]) -> None:
-    """A computing root flags all that it reaches: that must give the captured flags."""
-    reached = bytearray(len(tensors))
+def _marks(walk: _Walk, tensors: Sequence[RawTensor], nodes: range, roots: Sequence[Root]) -> Iterator[Root]:
+    """Roots that append nothing: of the branches of a ggml_build_forward_select the computed one can be the smaller."""
+    reached = _reached(walk, len(tensors), roots)
+    for node in reversed(nodes):
+        if is_computed(tensors[node]) and not reached[node]:
+            root = Root(node, compute=True)
+            yield root
+            reached = bytes(map(int.__or__, reached, _reached(walk, len(tensors), [root])))
+
+
+def _reached(walk: _Walk, n_tensors: int, roots: Sequence[Root]) -> bytes:
+    """Which tensors computing roots flag: all that they reach."""
+    reached = bytearray(n_tensors)
     stack = [root.tensor for root in roots if root.compute]
     while stack:
         tensor = stack.pop()
         if not reached[tensor]:
             reached[tensor] = 1
             stack += walk.src[tensor]
+    return bytes(reached)
+
+
+def _check_compute(walk: _Walk, tensors: Sequence[RawTensor], nodes: range, roots: Sequence[Root]) -> None:
+    """That must give the captured flags."""
+    reached = _reached(walk, len(tensors), roots)
     wrong = [node for node in nodes if is_computed(tensors[node]) != bool(reached[node])]
     if wrong:
         raise NoRoots(f"the COMPUTE flag of {tensors[wrong[0]].name!r} is not explained by any root")

@@ -6,8 +6,10 @@ from pathlib import Path
 import pytest
 
 from galloscope.app.cli import main
-from galloscope.app.cli.view import listen, source_of
+from galloscope.app.cli.view import listen, open_first, source_of
 from galloscope.app.samples import FIRST, find_sample
+from galloscope.app.session_open import open_life
+from galloscope.app.sessions import Opened, SessionStore
 
 
 def test_a_busy_port_is_a_sentence(capsys: pytest.CaptureFixture[str]) -> None:
@@ -45,3 +47,21 @@ def test_a_sample_by_its_path_is_the_sample(tmp_path: Path) -> None:
     assert source_of(None) == f"sample:{FIRST}"
     assert source_of(str(find_sample("lesson-in-place").path)) == "sample:lesson-in-place"
     assert source_of(str(tmp_path / "x.json")) == f"path:{tmp_path / 'x.json'}"
+
+
+def test_a_session_that_cannot_be_played_is_a_sentence(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    script = tmp_path / "one.yaml"
+    script.write_text("model: nowhere.gguf\nsteps:\n  - decode: [{seq: 0}]\n")
+    assert main(["view", str(script), "--no-browser"]) == 2
+    told = capsys.readouterr().err
+    assert "the model 'nowhere.gguf' of the session is missing" in told
+    assert told.count("\n") == 1
+
+
+def test_a_session_is_played_before_the_page_asks() -> None:
+    store = SessionStore()
+    life = open_life(store, "sample:embedding-requests")
+    assert life is not None
+    open_first(store, life)
+    assert isinstance(open_life(store, "sample:embedding-requests"), Opened)
+    assert source_of(str(find_sample("four-slots").path)) == "sample:four-slots"

@@ -10,9 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from galloscope.app.cli import main
-from galloscope.app.figures.session import MOVED, REBUILT, REPLANNED, REUSED, STOPPED, kind_of
+from galloscope.app.figures.session import (
+    MOVED,
+    REBUILT,
+    REFUSED,
+    REPLANNED,
+    RESERVE,
+    REUSED,
+    STOPPED,
+    UPDATE,
+    kind_of,
+)
 from galloscope.app.report.session_bars import bars_of, put_together
-from galloscope.app.report.session_chart import KIND_HUES
+from galloscope.app.report.session_chart import KIND_HUES, MARK_HUES
 from galloscope.app.report.session_page import session_html
 from galloscope.app.report.session_svg import PAGE, session_svg
 from galloscope.core.decode.life import Life, fold
@@ -126,9 +136,12 @@ def test_addresses_are_blocks(half: tuple[LifeLog, Life], slots: tuple[LifeLog, 
 
 
 def test_marks_stand_where_something_happened(slots: tuple[LifeLog, Life]) -> None:
-    told = titles(session_svg(*slots))
+    text = session_svg(*slots)
+    told = titles(text)
     assert any("streams were copied" in title for title in told)
     assert any("begins at position 9 in the batch" in title for title in told)
+    fills = re.findall(r'<path d="[^"]*" fill="(#\w+)"><title>', text)
+    assert fills == [MARK_HUES[kind].light for kind in (RESERVE, UPDATE, REFUSED)], "a reservation after a copy is one"
 
 
 def test_the_same_session_gives_the_same_bytes(half: tuple[LifeLog, Life]) -> None:
@@ -168,7 +181,7 @@ def test_hostile_names_stay_words() -> None:
 def test_nothing_was_decoded(steps: tuple[object, ...]) -> None:
     log, life = played(msgspec.structs.replace(script("four-slots"), steps=steps))
     told = words(session_svg(log, life))
-    assert "Compute buffers" in told
+    assert "Reserved because the context is made: 3 graphs split to probe; pp of 64 tokens" in told
     assert "Why graphs were rebuilt" not in told
     ET.fromstring(session_svg(log, life))
 

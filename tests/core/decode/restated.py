@@ -6,11 +6,13 @@ and why not, what is reserved. Nothing but the types of a script is shared with 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from galloscope.core.decode.script import Group, Script, Step
 from galloscope.tests.core.decode.restated_memory import Dies, Piece, Row, pad256
+from galloscope.tests.core.decode.restated_reuse import Active, heard, input_fits, same_params, written
 from galloscope.tests.core.decode.restated_split import Attention, Hybrid, Memory, Seen, Stateful, Window
 
 Record = dict[str, Any]
@@ -33,20 +35,6 @@ class Facts:
     n_swa: int = 0
 
 
-@dataclass(frozen=True)
-class Active:
-    """The graph that may be used again: what it was made of."""
-
-    piece: Piece
-    embd: bool
-    n_outputs: int
-    samplers: dict[int, int]
-    embeddings: bool
-    causal: bool
-    seen: Seen
-    inputs: list[str]
-
-
 class Restated:
     """A context. `plan_fails`: the first plan cannot be allocated with copies of a pipeline."""
 
@@ -66,7 +54,8 @@ class Restated:
         self.embeddings, self.causal, self.aborting = given.embeddings, True, False
         self.samplers: dict[int, int] = {}
         self.n_samplers_made = 0
-        self.disabled = (script.env.get("LLAMA_GRAPH_REUSE_DISABLE") or "0") != "0"
+        number = re.match(r"\s*[-+]?\d+", script.env.get("LLAMA_GRAPH_REUSE_DISABLE", ""))  # atoi
+        self.disabled = number is not None and int(number[0]) != 0
         self.active: Active | None = None
         self.n_reused = 0
         self.asked_to_reserve, self.probed = True, False
@@ -104,6 +93,9 @@ class Restated:
     def plan(self, n_tokens: int, n_seqs: int, n_outputs: int, probe: bool = False, ok: bool = True) -> Record:
         if not probe:
             self.next_copy = 0
+        rounded = -(-n_tokens // n_seqs) * n_seqs
+        if self.embeddings and self.script.context.pooling_type == 1 and n_outputs != rounded:
+            raise Dies("ggml_can_mul_mat: the mean of more tokens than there are outputs")
         sizes = {"n_tokens": n_tokens, "n_seqs": n_seqs, "n_outputs": n_outputs}
         return sizes | {"split_only": probe, "ok": ok}
 
@@ -221,7 +213,7 @@ class Restated:
         was, answer, asked = self.active, None, []
         if not self.disabled and was is not None and (was.n_outputs > 0) == (n_outputs > 0):
             params_ok = same_params(was, now)
-            asked = [[name, int(self.input_fits(name, was, now))] for name in was.inputs] if params_ok else []
+            asked = [[name, int(input_fits(name, was, now))] for name in was.inputs] if params_ok else []
             answer = {"result": params_ok and all(fits for _, fits in asked), "params_ok": params_ok, "inputs": asked}
         reused = answer is not None and bool(answer["result"])
         if reused:
@@ -247,14 +239,6 @@ class Restated:
         if not self.embeddings or self.script.context.pooling_type not in (1, 2, 3, 4):
             return []
         return ["llm_graph_input_mean" if self.script.context.pooling_type == 1 else "llm_graph_input_cls"]
-
-    def input_fits(self, name: str, was: Active, now: Active) -> bool:
-        """An input object is asked; all that other shapes could differ in is equal already."""
-        if name in ("llm_graph_input_mean", "llm_graph_input_cls"):
-            return False
-        if "attn" in name or "hybrid" in name or name.endswith("_rs"):
-            return was.seen == now.seen
-        return True
 
     # -- the whole session
 
@@ -297,44 +281,6 @@ class Restated:
         else:
             self.samplers[seq] = self.n_samplers_made
         return True
-
-
-def same_params(was: Active, now: Active) -> bool:
-    """llm_graph_params::allow_reuse."""
-    a, b = was.piece, now.piece
-    return (
-        (a.equal, len(a.rows), a.n_seqs, len(a.unq)) == (b.equal, len(b.rows), b.n_seqs, len(b.unq))
-        and was.embd == now.embd
-        and (not a.equal or a.unq == b.unq)
-        and was.n_outputs == now.n_outputs
-        and was.samplers == now.samplers
-        and (not now.samplers or [(r.out, r.seqs[0]) for r in a.rows] == [(r.out, r.seqs[0]) for r in b.rows])
-        and was.embeddings == now.embeddings
-        and was.causal == now.causal
-    )
-
-
-def written(piece: Piece, embd: bool) -> Record:
-    """A micro-batch as the recordings have it."""
-    return {
-        "equal_seqs": int(piece.equal),
-        "n_tokens": len(piece.rows),
-        "n_seq_tokens": piece.n_seq_tokens,
-        "n_seqs": piece.n_seqs,
-        "n_seqs_unq": len(piece.unq),
-        "seq_id_unq": piece.unq,
-        "token": not embd,
-        "embd": embd,
-        "pos": [row.pos for row in piece.rows],
-        "seq": [list(row.seqs) for row in piece.rows],
-        "out": [int(row.out) for row in piece.rows],
-    }
-
-
-def heard(values: list[int], tested: bool, built: bool) -> list[int]:
-    """What the recorder hears: the values asked by the test and by the builder, equal neighbours once."""
-    said = values * (tested + built)
-    return [value for i, value in enumerate(said) if i == 0 or value != said[i - 1]]
 
 
 def restate(script: Script, facts: Facts, plan_fails: bool = False) -> Record:

@@ -76,6 +76,8 @@ class Cache:
         self.has_shift = [False] * self.n_stream
 
     def stream(self, seq: int) -> int:
+        if self.n_stream > 1 and seq >= self.n_stream:
+            raise Dies("seq_id < seq_to_stream.size()")
         return seq if self.n_stream > 1 else 0
 
     def of(self, seq: int) -> Iterator[tuple[int, Cell]]:

@@ -48,7 +48,7 @@ def by_sequence(rows: list[Row], n_ubatch: int) -> list[Piece]:
     left, pieces = list(range(len(rows))), []
     while left:
         current = set(rows[left[0]].seqs)
-        taken = []
+        taken: list[int] = []
         for i in left:
             if len(taken) < n_ubatch and set(rows[i].seqs) <= current:
                 current = set(rows[i].seqs)

@@ -6,13 +6,14 @@ A script never makes the process of llama.cpp end by an assert, unless it is ask
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from hypothesis import strategies as st
 
-from galloscope.core.decode.script import ContextGiven, DeviceGiven, Group, ModelGiven, Script, Step
+from galloscope.core.decode.script import ContextGiven, DeviceGiven, Group, ModelGiven, Outputs, Script, Step
 
 MODELS = ("llama.gguf", "gemma3.gguf", "mamba.gguf", "qwen3moe.gguf", "llama_4l.gguf")
+OUTPUTS: tuple[Outputs, ...] = ("all", "none", "first", "last")
 OVERRIDE = "blk.1.ffn_up.weight"
 KINDS = (
     *(["decode"] * 12),
@@ -65,6 +66,10 @@ class Maker:
         few = 0 if self.chance(8) is False else self.number(n_seq_max, n_batch)
         if self.deadly:
             n_batch, few = self.number(1, 64), self.pick((0, 1, 4, 8))
+        pooling = self.pick((-1, -1, 0, 1, 2, 3))
+        n_tokens = min(n_ctx, n_batch, n_ubatch)
+        if pooling == 1 and not self.deadly and (n_tokens % n_seq_max or 0 < few < n_tokens):
+            pooling = 2  # the mean of more tokens than outputs, which a reservation may ask for, ends the process
         return ContextGiven(
             n_ctx=n_ctx,
             n_batch=None if n_ubatch == n_batch and self.chance(2) else n_batch,
@@ -74,7 +79,7 @@ class Maker:
             flash_attn=self.pick(("off", "on", "auto")),
             swa_full=self.chance(3),
             embeddings=self.chance(8),
-            pooling_type=self.pick((-1, -1, 0, 1, 2, 3)),
+            pooling_type=pooling,
             n_outputs_max=few,
             offload_kqv=not self.chance(6),
             op_offload=not self.chance(3),
@@ -82,7 +87,7 @@ class Maker:
 
     def some_model(self) -> ModelGiven:
         n_gpu_layers = self.pick((None, 99, 1, 2, 3, 0)) if self.devices else None
-        split = "none" if self.devices and self.chance(6) else "layer"
+        split: Literal["none", "layer"] = "none" if self.devices and self.chance(6) else "layer"
         override = OVERRIDE if self.devices and self.model != "mamba.gguf" and self.chance(6) else ""
         return ModelGiven(n_gpu_layers=n_gpu_layers, split_mode=split, tensor_override=override)
 
@@ -126,18 +131,18 @@ class Maker:
             limit = min(limit, few)
         if self.deadly:
             limit += 8
-        groups = []
+        groups: list[Group] = []
         for _ in range(self.pick((1, 1, 2, 3, 4, 6))):
             n = min(self.pick((1, 1, 1, self.number(1, 20), self.context.n_ubatch, limit)), limit)
             if n < 1 or (few and not self.deadly and len(groups) == few):
                 break
             limit -= n
             pos = self.number(0, 40) if self.chance(30) else None
-            logits = self.pick(("all", "none", "first", "last")) if not few and self.chance(8) else None
+            own: Outputs | None = self.pick(OUTPUTS) if not few and self.chance(8) else None
             seqs = self.seqs()
             if seqs == self.context.n_seq_max:
                 pos = 0  # llama.cpp is not asked where a sequence ends that it does not have
-            groups.append(Group(seq=seqs, n=n, pos=pos, logits=logits))
+            groups.append(Group(seq=seqs, n=n, pos=pos, logits=own))
         twice = len({group.seqs for group in groups}) < len(groups)
         plain = all(group.logits is None for group in groups)
         modes = ("last", "last", "none", "first", *(() if few else ("all",)), *(("default",) if plain else ()))
@@ -200,7 +205,7 @@ class Maker:
             context=self.context,
             devices=self.devices,
             model_params=self.some_model(),
-            env={"LLAMA_GRAPH_REUSE_DISABLE": "1"} if self.chance(12) else {},
+            env={"LLAMA_GRAPH_REUSE_DISABLE": self.pick(("1", "0"))} if self.chance(12) else {},
             steps=steps,
         )
 

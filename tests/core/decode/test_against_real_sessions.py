@@ -33,12 +33,13 @@ def installed() -> bool:
 
 pytestmark = pytest.mark.skipif(not installed(), reason="the xllamacpp wheel is not installed")
 SOAK = settings().max_examples > 1000
-EXAMPLES = settings(max_examples=3000 if SOAK else 12)
+EXAMPLES = settings(max_examples=3000 if SOAK else 8)
 
 
 def agree(script: Script) -> str:
     """Both take the session alike; the word for how it ended."""
     header = header_of(script.model)
+    real: Played | str
     try:
         real = play(header, script)
     except InputError as error:

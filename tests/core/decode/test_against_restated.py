@@ -15,9 +15,9 @@ from galloscope.tests.core.decode.restated import restate
 from galloscope.tests.core.decode.restated_models import facts_of
 from galloscope.tests.core.decode.session_strategies import sessions
 
-HERE_SOAK = settings.default is not None and settings.default.max_examples > 1000
-EXAMPLES = settings(max_examples=3000 if HERE_SOAK else 60)
-FEW = settings(max_examples=1000 if HERE_SOAK else 25)
+SOAK = settings().max_examples > 1000
+EXAMPLES = settings(max_examples=3000 if SOAK else 30)
+FEW = settings(max_examples=1000 if SOAK else 15)
 
 
 def agree(script: Script) -> dict[str, Any]:
@@ -26,7 +26,8 @@ def agree(script: Script) -> dict[str, Any]:
     try:
         got = record(play(script, header_of(script.model)))
     except InputError:
-        assert not wanted["init"].get("reserves"), "the context can be made"
+        if not wanted["abort"]:
+            raise
         return wanted
     assert bool(got.get("abort")) == bool(wanted["abort"]), (got.get("abort"), wanted["abort"])
     if wanted["init"].get("n_copies"):

@@ -109,3 +109,16 @@ def test_more_tensors_than_the_pool_has_room_for_end_the_session(monkeypatch: py
     life = life_of([TOKEN])
     assert "GGML_ASSERT(cgraph->n_nodes < cgraph->size) failed" in life.abort
     assert "max_nodes" in life.abort
+
+
+def test_more_sequences_than_a_batch_has_tokens_are_fine_with_room_for_their_outputs() -> None:
+    given = {"n_batch": 2, "n_ubatch": 2, "n_seq_max": 4, "n_outputs_max": 8}
+    assert life_of([TOKEN], context=given).steps[0].ret == 0
+
+
+def test_a_graph_that_ggml_cannot_build_ends_the_process() -> None:
+    """Tokens of the reservation are rounded up to 6, its outputs are 5: the mean of the rows does not fit."""
+    given = {"n_batch": 8, "n_ubatch": 5, "n_seq_max": 2, "pooling_type": 1}
+    life = life_of([TOKEN, {"set_embeddings": True}, {"clear_cvec": True}, TOKEN, TOKEN], context=given)
+    assert "MUL_MAT" in life.abort
+    assert [step.ret for step in life.steps] == [0, None, None, None]

@@ -1,4 +1,4 @@
-"""The laws of a session's log: folding it tells what the engine did, each run obeys the law, sharing changes nothing."""
+"""The laws of a session's log: folding it tells what the engine did, runs obey their law, sharing changes nothing."""
 
 from __future__ import annotations
 

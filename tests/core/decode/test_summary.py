@@ -103,7 +103,7 @@ def test_advice_that_is_followed_saves_what_it_says() -> None:
         ("[{decode: [{seq: 0}, {seq: 2}], repeat: 3}]", {"n_seq_max": 3}, {"n_seq_max": 3, "kv_unified": True}),
         ("[{decode: [{seq: 0}]}, {decode: [{seq: 1}]}]", {"n_seq_max": 2}, {"n_seq_max": 2, "kv_unified": True}),
     ):
-        lives = [played(steps, **context)[1] for context in (before, after)]
+        lives = [played(steps, "llama", "", **context)[1] for context in (before, after)]
         assert summary(lives[1]).rebuilt < summary(lives[0]).rebuilt
     steps = "[{decode: [{n: 32}]}, {decode: [{n: 1}]}]"
     assert summary(played(steps, "llama_4l", HALF)[1]).replanned == 1

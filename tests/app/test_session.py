@@ -1,0 +1,244 @@
+"""Sessions on the server: what counts as a script, where its model comes from, jobs, pictures, one micro-batch."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from flask.testing import FlaskClient
+
+from galloscope.app import session_open
+from galloscope.app.figures.columns import values
+from galloscope.app.figures.session import REBUILT, REPLANNED, REUSED, STOPPED, session_scene
+from galloscope.app.figures.session_detail import ubatch_data
+from galloscope.app.figures.session_words import step_text
+from galloscope.app.samples import SESSIONS, session_samples
+from galloscope.app.server import create_app
+from galloscope.app.sessions import SessionStore
+from galloscope.core.decode.life import Life, fold
+from galloscope.core.decode.log import LifeLog
+from galloscope.core.decode.presets import PRESETS
+from galloscope.core.decode.read import parse_script
+from galloscope.core.decode.script import Group, Step
+from galloscope.core.decode.session import play
+from galloscope.core.gguf.read import parse_header
+
+SENT = {"X-Galloscope": "1"}
+MODEL = "small-llama.gguf"
+STEPS = b'[{"decode": [{"seq": 0, "n": 9}]}, {"decode": [{"seq": 0}], "repeat": 3}]'
+SCRIPT = b'{"model": "small-llama.gguf", "steps": ' + STEPS + b"}"
+
+
+@pytest.fixture
+def store() -> SessionStore:
+    return SessionStore()
+
+
+@pytest.fixture
+def client(store: SessionStore) -> FlaskClient:
+    made: FlaskClient = create_app("sample:lesson-in-place", store=store).server.test_client()
+    return made
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return Path(shutil.copy(SESSIONS / MODEL, tmp_path))
+
+
+def opened(client: FlaskClient, told: dict[str, Any]) -> dict[str, Any]:
+    """The end of the server's work."""
+    while "job" in told:
+        told = client.get(f"/job/{told['job']}").get_json()
+    return told
+
+
+def open_source(client: FlaskClient, source: str) -> dict[str, Any]:
+    return opened(client, client.post("/open", json={"source": source}, headers=SENT).get_json())
+
+
+def played(name: str) -> tuple[LifeLog, Life]:
+    script = parse_script((SESSIONS / f"{name}.session.json").read_bytes(), name)
+    log = play(script, parse_header((SESSIONS / script.model).read_bytes(), script.model))
+    return log, fold(log)
+
+
+# what is a script
+
+
+@pytest.mark.parametrize(
+    ("data", "script"),
+    [
+        (SCRIPT, True),
+        (gzip.compress(SCRIPT), True),
+        (b"model: a.gguf\nsteps:\n  - clear: true\n", True),
+        (b'{"tensors": [], "steps": []}', False),
+        (b'{"tensors": []}', False),
+        (b"id,lower,upper,size\n", False),
+        (b"steps", False),
+        (b"{", False),
+    ],
+)
+def test_a_script_is_known_by_its_content(data: bytes, script: bool) -> None:
+    assert session_open.is_script(data, "a file") is script
+
+
+def test_of_other_files_nothing_is_told(tmp_path: Path) -> None:
+    secret = tmp_path / "secret"
+    secret.write_bytes(b"root:x:0:0\n")
+    assert session_open.script_at(str(secret)) is None
+    assert session_open.script_at(str(tmp_path)) is None
+    assert session_open.script_at(str(tmp_path / "none")) is None
+    assert session_open.script_at("\0") is None
+
+
+# opening
+
+
+@pytest.mark.parametrize("name", [one.name for one in session_samples()])
+def test_every_sample_is_played(client: FlaskClient, name: str) -> None:
+    told = open_source(client, f"sample:{name}")
+    assert told["life"]["ubatches"] > 3
+    assert told["title"] == name
+    assert told["runs"]
+    assert open_source(client, f"sample:{name}")["session"] == told["session"]
+    scene = json.loads(gzip.decompress(client.get(f"/life/{told['session']}.json").data))
+    assert scene["ubatches"]["n"] == told["life"]["ubatches"]
+    last = told["life"]["ubatches"] - 1
+    assert client.get(f"/life/{told['session']}/{last}.json").get_json()["number"] == last
+    assert "the session has" in client.get(f"/life/{told['session']}/{last + 1}.json").get_json()["error"]
+    assert client.get(f"/scene/{told['session']}/{len(told['runs']) - 1}.json").status_code == 200
+
+
+def test_a_script_by_path_takes_the_model_beside_it(client: FlaskClient, model: Path) -> None:
+    path = model.parent / "one.json"
+    path.write_bytes(SCRIPT)
+    told = open_source(client, f"path:{path}")
+    assert told["life"] == {"ubatches": 4, "base": f"path:{model}"}
+    model.unlink()
+    assert "is missing: looked in" in open_source(client, f"path:{path}")["error"]
+
+
+def test_a_script_that_is_sent_takes_the_model_that_is_open(client: FlaskClient, model: Path) -> None:
+    def send(base: str, data: bytes = SCRIPT) -> dict[str, Any]:
+        query = {"name": "one.json", "base": base}
+        return opened(client, client.post("/open/upload", query_string=query, data=data, headers=SENT).get_json())
+
+    assert send(f"path:{model}")["life"]["ubatches"] == 4
+    assert "no model is open: open that file first" in send("")["error"]
+    other = model.rename(model.parent / "other.gguf")
+    assert "the page has other.gguf open" in send(f"path:{other}")["error"]
+    assert "open a GGUF first" in send("sample:lesson-in-place")["error"]
+    assert "steps: a list of 0" in send(f"path:{other}", b'{"model": "a.gguf", "steps": []}')["error"]
+    header = client.post("/open/gguf?name=" + MODEL, data=other.read_bytes(), headers=SENT).get_json()["source"]
+    assert send(header)["life"]["base"] == header
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets_are_played_on_a_model(client: FlaskClient, model: Path, preset: str) -> None:
+    told = open_source(client, f"preset:{preset}@path:{model}")
+    assert told["life"]["ubatches"] > 3
+    assert told["life"]["base"] == f"path:{model}"
+
+
+@pytest.mark.parametrize(
+    ("source", "words"),
+    [
+        ("preset:chat", "preset:NAME@path:MODEL"),
+        ("preset:chatt@path:{model}", "is not a preset"),
+        ("preset:chat@sample:lesson-in-place", "open a GGUF first"),
+        ("preset:chat@path:/nowhere/model.gguf", "cannot be read"),
+    ],
+)
+def test_what_is_no_preset_says_why(client: FlaskClient, model: Path, source: str, words: str) -> None:
+    assert words in open_source(client, source.replace("{model}", str(model)))["error"]
+
+
+def test_playing_can_be_cancelled(
+    client: FlaskClient, store: SessionStore, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("galloscope.app.jobs.Job.is_stopped", lambda self: True)
+    assert "was cancelled" in open_source(client, f"preset:growing@path:{model}")["error"]
+
+
+def test_other_files_have_no_life(client: FlaskClient) -> None:
+    told = open_source(client, "sample:lesson-in-place")
+    assert told["life"] is None
+    assert "no session of batches" in client.get(f"/life/{told['session']}.json").get_json()["error"]
+    assert client.get("/life/none.json").status_code == 404
+
+
+# what is drawn
+
+
+def test_columns_say_what_the_life_says() -> None:
+    log, life = played("two-gpus")
+    scene = json.loads(json.dumps(session_scene(log, life)))
+    kinds = values(scene["ubatches"]["kind"], "uint8")
+    assert kinds.count(REUSED) == sum(one.reused and not one.status for one in life.ubatches)
+    assert kinds.count(STOPPED) == sum(one.status != 0 for one in life.ubatches) == 1
+    assert values(scene["ubatches"]["tokens"], "int32") == [one.ubatch.n_tokens for one in life.ubatches]
+    assert values(scene["ubatches"]["n_kv"], "int32") == [one.seen.n_kv for one in life.ubatches]
+    first, last = values(scene["steps"]["first"], "int32"), values(scene["steps"]["last"], "int32")
+    assert sum(b - a for a, b in zip(first, last, strict=True)) == len(life.ubatches)
+    assert first == sorted(first)
+    marks = [scene["words"][k] for k in values(scene["marks"]["text"], "int32")]
+    assert marks[0].startswith("Reserved with 4 pipeline copies")
+    assert sum(text.startswith("Positions were shifted") for text in marks) == 1
+    assert not [text for text in marks if "waited" in text], "a wait with each re-use is no news"
+    at = values(scene["marks"]["at"], "int32")
+    assert at == sorted(at)
+
+
+def test_the_failed_condition_comes_first() -> None:
+    log, life = played("half-on-a-gpu")
+    found = ubatch_data(log, life, 5)
+    assert found["kind"] == REPLANNED
+    assert [found["checks"][0][key] for key in ("name", "active", "now")] == ["n_tokens", "44", "1"]
+    holds = [one["holds"] for one in found["checks"]]
+    assert holds == sorted(holds)
+    assert found["checks"][0]["so"]
+    assert dict(found["cost"])["plan"] == "made anew"
+    assert found["addresses"]["since"] == 5
+    assert [one["buffer"] for one in found["needs"]] == list(log.setup.bufts)
+    assert found["worst"]["run"] != found["run"]
+
+
+def test_facts_beside_the_micro_batches() -> None:
+    log, life = played("two-gpus")
+    scene = session_scene(log, life)
+    assert [one["holds"] for one in scene["conditions"]] == [True] * len(life.conditions)
+    assert scene["n_copies"] == 4
+    assert [len(one["plans"]) for one in scene["reservations"]] == [6, 1]
+    assert all(0 < one["share"] < 1 for one in scene["pools"])
+    assert scene["settings"].startswith("1,024 cells · micro-batches of 64 · flash attention off · GPU0, GPU1: all")
+    assert scene["answers"][0][0] == ("71 of 78", "strong")
+    assert sum(one["count"] for one in scene["reasons"]) == sum(not one.reused for one in life.ubatches)
+
+
+def test_an_embedding_request_names_the_input_that_never_allows_reuse() -> None:
+    log, life = played("embedding-requests")
+    scene = session_scene(log, life)
+    assert values(scene["ubatches"]["kind"], "uint8") == [REBUILT] * len(life.ubatches)
+    found = [one for k in range(len(life.ubatches)) for one in ubatch_data(log, life, k)["checks"]]
+    assert any("can_reuse" in one["name"] for one in found if not one["holds"])
+
+
+@pytest.mark.parametrize(
+    ("step", "text"),
+    [
+        (Step(decode=(Group(n=1),)), "decode 1 token"),
+        (Step(decode=tuple(Group(seq=k, n=2) for k in range(6))), "decode 2 + 2 + 2 + … (6 groups) tokens"),
+        (Step(decode=(Group(n=3),), input="embd"), "decode 3 embeddings"),
+        (Step(seq_rm=(-1, -1, -1)), "seq_rm all"),
+        (Step(seq_rm=(0, 4, 8)), "seq_rm 0 [4, 8)"),
+        (Step(seq_cp=(0, 1, -1, -1)), "seq_cp 0 to 1"),
+        (Step(seq_add=(0, 136, -1, -128)), "seq_add 0 from 136 by -128"),
+        (Step(set_sampler=0, remove=True), "remove sampler of 0"),
+        (Step(set_embeddings=False), "set_embeddings off"),
+        (Step(clear=True), "clear"),
+    ],
+)
+def test_calls_in_words(step: Step, text: str) -> None:
+    assert step_text(step) == text
