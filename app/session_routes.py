@@ -1,4 +1,4 @@
-"""The routes of the Session view: the picture of a session, one of its micro-batches, what can be played."""
+"""The routes of the Session view: the picture of a session, one of its ubatches, what can be played."""
 
 from __future__ import annotations
 

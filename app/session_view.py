@@ -44,13 +44,13 @@ class SessionView:
             return self._scene
 
     def ubatch(self, number: int) -> dict[str, Any]:
-        """One micro-batch.
+        """One ubatch.
 
         Raises:
             InputError: there is no such one.
         """
         if not 0 <= number < len(self.life.ubatches):
-            raise InputError(f"micro-batch {number}: the session has {len(self.life.ubatches):,}")
+            raise InputError(f"ubatch {number}: the session has {len(self.life.ubatches):,}")
         return ubatch_data(self.log, self.life, number)
 
     def labels(self) -> list[str]:
@@ -59,7 +59,7 @@ class SessionView:
         plans = {plan.run: plan.shape for one in self.life.reservations for plan in one.plans}
         found = []
         for run in range(len(self.log.runs)):
-            kind = "micro-batch" if run in shapes else "reserved" if run in plans else "memory update"
+            kind = "ubatch" if run in shapes else "reserved" if run in plans else "memory update"
             shape = shapes.get(run) or plans.get(run)
             found.append(f"{kind}: {graph_text(shape)}" if shape is not None else kind)
         return found

@@ -1,11 +1,11 @@
 "use strict";
 /* The Session view: opening and closing it, what it asks of the server, what is selected, and its part of the address.
  *
- *   session_chart.js  micro-batches over time     session_detail.js  the selected one in words and numbers
+ *   session_chart.js  ubatches over time     session_detail.js  the selected one in words and numbers
  *   session_plans.js  worst case and plan in force   session_panes.js  advice, reservations, pipeline, pools
  *
  * A session is an opened file whose runs are the graphs that were split or planned in it; `page.opened.life` says so. The graph
- * of a micro-batch is shown by going to its run. Without a session the view offers some. */
+ * of a ubatch is shown by going to its run. Without a session the view offers some. */
 (() => {
   const galloscope = window.galloscope;
   const page = galloscope.page;
@@ -81,7 +81,7 @@
     $("life-legend").replaceChildren(...kinds, ...flags);
   }
 
-  /* The detail of a micro-batch; held keys ask only for where they stop. */
+  /* The detail of a ubatch; held keys ask only for where they stop. */
   async function choose(number) {
     const before = state.ubatch, session = state.session;
     page.look({ ubatch: number });
@@ -125,7 +125,7 @@
     if (shown === state.session) { chart.setView(state.lview); paint(); } else ask();
   }
 
-  /* Left, the graph on the screen is that of the selected micro-batch. */
+  /* Left, the graph on the screen is that of the selected ubatch. */
   function toggle(open = !active()) {
     if (!page.opened || page.open.isSet(page.opened)) return;
     const run = !open && isLife() && shown === state.session && state.ubatch >= 0 ? chart.model.of.run[state.ubatch] : -1;
@@ -240,7 +240,7 @@
     },
   };
 
-  /* Zooming by key goes to the selected micro-batch. */
+  /* Zooming by key goes to the selected ubatch. */
   function middle() {
     const { at, view } = chart, chosen = state.ubatch >= view.x0 && state.ubatch < view.x1;
     return chosen ? galloscope.life.X(chart, state.ubatch + 0.5) : (at.left + at.right) / 2;

@@ -1,5 +1,5 @@
 "use strict";
-/* galloscope.LifeChart: the micro-batches of a session on one axis, with zoom, pan, a card and a selection. The files it is made of:
+/* galloscope.LifeChart: the ubatches of a session on one axis, with zoom, pan, a card and a selection. The files it is made of:
  *
  *   session_data.js  the scene unpacked    session_draw.js   the picture
  *   session_card.js  words about a hit     timeline_input.js pointer and keys */
@@ -17,7 +17,7 @@
       host.classList.add("gs-component", "gs-life-chart");
       host.tabIndex = 0;
       host.setAttribute("role", "application");
-      host.setAttribute("aria-label", "Session: what became of each micro-batch");
+      host.setAttribute("aria-label", "Session: what became of each ubatch");
       this.canvas = host.appendChild(document.createElement("canvas"));
       this.over = host.appendChild(document.createElement("canvas"));
       this.context = this.canvas.getContext("2d");
@@ -47,7 +47,7 @@
       this.requestOverlay();
     }
 
-    /* The least move that brings a micro-batch into view. */
+    /* The least move that brings a ubatch into view. */
     reveal(number) {
       const { x0, x1 } = this.view, room = Math.min(2, (x1 - x0) / 8);
       if (number - room < x0 && x0 > 0) this.go({ x0: number - room, x1: number - room + x1 - x0 });
@@ -62,7 +62,7 @@
       return this.model && this.view.x0 === 0 && this.view.x1 === this.model.total;
     }
 
-    /* From text such as "100-220" (micro-batches); what is no such text fits all. */
+    /* From text such as "100-220" (ubatches); what is no such text fits all. */
     setView(text) {
       const found = /^(\d+)-(\d+)$/.exec(text || "");
       if (this.model) this.go(found && Number(found[2]) > Number(found[1]) ? { x0: Number(found[1]), x1: Number(found[2]) } : { x0: 0, x1: this.model.total });
@@ -92,7 +92,7 @@
       this.go({ x0: this.view.x0 + room, x1: this.view.x1 + room });
     }
 
-    /* To the call of a micro-batch, with some air around. */
+    /* To the call of a ubatch, with some air around. */
     enlarge({ ubatch, mark }) {
       const step = this.model.of.step[mark >= 0 ? Math.min(this.model.n - 1, this.model.marks.at[mark]) : ubatch];
       const first = this.model.steps.first[step], last = this.model.steps.last[step], air = Math.max(4, (last - first) / 4);
@@ -140,7 +140,7 @@
       this.call.onSelect(hit.mark >= 0 ? Math.min(this.model.n - 1, this.model.marks.at[hit.mark]) : hit.ubatch);
     }
 
-    /* The middle of a micro-batch's cell on the screen, for tests. */
+    /* The middle of a ubatch's cell on the screen, for tests. */
     pixel(number) {
       const edge = this.host.getBoundingClientRect(), { cells } = this.at;
       return { x: edge.left + life.X(this, number + 0.5), y: edge.top + cells.top + cells.h - 4 };

@@ -1,5 +1,5 @@
 "use strict";
-/* A session as the server sends it, unpacked: micro-batches and steps by column, the running sums, and for every power of two the
+/* A session as the server sends it, unpacked: ubatches and steps by column, the running sums, and for every power of two the
  * worst kind and the largest numbers of so many neighbours, so that a picture looks at no more of them than it has pixels. */
 (() => {
   const galloscope = (window.galloscope = window.galloscope || {});
@@ -11,7 +11,7 @@
   const STEPS = { first: "int32", last: "int32", label: "int32", ret: "int32" };
   const MARKS = { at: "int32", kind: "uint8", text: "int32", nodes: "int32", plans: "int32", made: "float64" };
 
-  /* The axis is never shorter, so that one micro-batch is no wall. */
+  /* The axis is never shorter, so that one ubatch is no wall. */
   life.LEAST = 4;
 
   /* The numbers of the column `kind`, the worst last; app/figures/session.py knows the same. */
@@ -37,7 +37,7 @@
     return levels;
   }
 
-  /* What was paid behind each micro-batch, reservations on the way counted at the one that they came before. */
+  /* What was paid behind each ubatch, reservations on the way counted at the one that they came before. */
   function sums(values, marks, key) {
     const found = new Float64Array(values.length + 1), n = values.length;
     for (let i = 0; i < n; i++) found[i + 1] = values[i];
@@ -54,7 +54,7 @@
     return { scene, n, total: Math.max(life.LEAST, n), of, steps, marks, cost, words: scene.words, kinds: pyramid(of.kind), tokens: pyramid(of.tokens), cells: pyramid(of.n_kv) };
   };
 
-  /* Equal calls behind each other are a series: its first and last micro-batch and its length, for each of them. */
+  /* Equal calls behind each other are a series: its first and last ubatch and its length, for each of them. */
   function series(steps) {
     const from = new Int32Array(steps.n), to = new Int32Array(steps.n), calls = new Int32Array(steps.n);
     for (let k = 0; k < steps.n; k++) {
@@ -68,10 +68,10 @@
     Object.assign(steps, { from, to, calls });
   }
 
-  /* The step of a micro-batch; steps without any stand between them. */
+  /* The step of a ubatch; steps without any stand between them. */
   life.stepText = (model, i) => model.words[model.steps.label[model.of.step[i]]];
 
-  /* The first mark at a micro-batch or behind it. */
+  /* The first mark at a ubatch or behind it. */
   life.firstMark = function (model, at) {
     let low = 0, high = model.marks.n;
     while (low < high) {
@@ -82,7 +82,7 @@
     return low;
   };
 
-  /* The next micro-batch on from `from` that is no re-use; -1 for none. */
+  /* The next ubatch on from `from` that is no re-use; -1 for none. */
   life.nextBuilt = function (model, from, by) {
     for (let i = from + by; i >= 0 && i < model.n; i += by) if (model.of.kind[i]) return i;
     return -1;

@@ -1,5 +1,5 @@
 "use strict";
-/* The selected micro-batch: why in sentences, what it is, what it cost, and every condition of re-use with both values. */
+/* The selected ubatch: why in sentences, what it is, what it cost, and every condition of re-use with both values. */
 (() => {
   const galloscope = window.galloscope;
   const page = galloscope.page;
@@ -11,7 +11,7 @@
   function title(detail, scene, model) {
     const key = galloscope.life.KINDS[detail.kind][0];
     const step = galloscope.life.stepText(model, detail.number);
-    return [element("i", `gs-life-mark-${key}`), element("strong", "", `Micro-batch ${count(detail.number)}`), element("span", "gs-muted gs-life-place", `${step} · ${detail.place}`)];
+    return [element("i", `gs-life-mark-${key}`), element("strong", "", `Ubatch ${count(detail.number)}`), element("span", "gs-muted gs-life-place", `${step} · ${detail.place}`)];
   }
 
   const none = () => element("p", "gs-muted", "No condition was asked.");
@@ -40,8 +40,8 @@
       const box = $("life-detail"), button = $("life-graph");
       button.hidden = !detail || detail.run < 0;
       if (!detail) {
-        $("life-title").replaceChildren("No micro-batch");
-        box.replaceChildren(element("p", "gs-muted", "No micro-batch was computed in this session."));
+        $("life-title").replaceChildren("No ubatch");
+        box.replaceChildren(element("p", "gs-muted", "No ubatch was computed in this session."));
         return;
       }
       const { since, last } = detail.addresses;

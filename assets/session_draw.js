@@ -1,5 +1,5 @@
 "use strict";
-/* What a session looks like, from above: the calls, marks for what happened between micro-batches, a cell for each micro-batch
+/* What a session looks like, from above: the calls, marks for what happened between ubatches, a cell for each ubatch
  * (the worse, the higher), its tokens, the cells that attention sees, and what it all cost until there. Where several share a
  * pixel the worst kind and the largest number are drawn. Every lane returns how many things it looked at. */
 (() => {
@@ -23,7 +23,7 @@
 
   life.X = (chart, i) => chart.at.left + ((i - chart.view.x0) / (chart.view.x1 - chart.view.x0)) * chart.at.width;
   life.I = (chart, px) => chart.view.x0 + ((px - chart.at.left) / chart.at.width) * (chart.view.x1 - chart.view.x0);
-  life.pixels = (chart) => chart.at.width / (chart.view.x1 - chart.view.x0); // of one micro-batch
+  life.pixels = (chart) => chart.at.width / (chart.view.x1 - chart.view.x0); // of one ubatch
 
   life.frame = function (chart) {
     const has = chart.model.scene.has_kv, lanes = LANES.filter(([name]) => name !== "kv" || has);
@@ -39,7 +39,7 @@
     return { ...at, bottom: y };
   };
 
-  /* The level at which a group of micro-batches is at least a pixel wide, and which groups are in view. */
+  /* The level at which a group of ubatches is at least a pixel wide, and which groups are in view. */
   function groups(chart) {
     const level = Math.min(chart.model.kinds.length - 1, Math.max(0, Math.ceil(-Math.log2(life.pixels(chart)))));
     const first = Math.floor(chart.view.x0) >> level, last = Math.min(chart.model.n - 1, Math.ceil(chart.view.x1)) >> level;
@@ -70,7 +70,7 @@
       c.fillText(words, at.left - 10, y);
     };
     write("calls", at.calls.top + at.calls.h / 2);
-    write("micro-batches", at.cells.top + at.cells.h / 2, theme.text);
+    write("ubatches", at.cells.top + at.cells.h / 2, theme.text);
     const most = model.tokens[model.tokens.length - 1][0] || 0;
     write(`${count(most)} tokens`, at.tokens.top + 7);
     if (at.kv) write(`${count(model.cells[model.cells.length - 1][0] || 0)} cells`, at.kv.top + 7);
@@ -146,7 +146,7 @@
     return found ?? (room > 48 ? life.clipped(c, words, room) : "");
   }
 
-  /* What happened before a micro-batch: reservations are flags, refused calls crosses, memory updates dots, waits ticks. */
+  /* What happened before a ubatch: reservations are flags, refused calls crosses, memory updates dots, waits ticks. */
   function marks(chart) {
     const { context: c, at, theme, model, view } = chart, { top, h } = at.marks;
     let visited = 0, k = life.firstMark(model, view.x0), shown = -Infinity;

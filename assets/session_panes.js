@@ -8,8 +8,8 @@
   const none = (words) => element("p", "gs-muted", words);
 
   function advice(scene) {
-    const reasons = scene.reasons.map((one) => element("button", "gs-life-reason", [element("strong", "gs-number", count(one.count)), element("span", "", one.because)], { type: "button", title: `Select the first: micro-batch ${count(one.first)}`, data: { lifeUbatch: one.first } }));
-    const told = scene.advice.map((one) => element("li", "", [...page.life.parts(one.parts), one.first < 0 ? "" : page.button("gs-life-link", `show ${count(one.first)}`, "The first micro-batch of this", { data: { lifeUbatch: one.first } })].filter(Boolean)));
+    const reasons = scene.reasons.map((one) => element("button", "gs-life-reason", [element("strong", "gs-number", count(one.count)), element("span", "", one.because)], { type: "button", title: `Select the first: ubatch ${count(one.first)}`, data: { lifeUbatch: one.first } }));
+    const told = scene.advice.map((one) => element("li", "", [...page.life.parts(one.parts), one.first < 0 ? "" : page.button("gs-life-link", `show ${count(one.first)}`, "The first ubatch of this", { data: { lifeUbatch: one.first } })].filter(Boolean)));
     return [
       reasons.length ? element("div", "", [element("h3", "gs-life-sub", "Rebuilt because …"), ...reasons]) : "",
       element("h3", "gs-life-sub", "What would avoid it"),

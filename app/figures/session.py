@@ -1,4 +1,4 @@
-"""A session as plain data: micro-batches, calls and marks as columns for the canvas, everything else as text."""
+"""A session as plain data: ubatches, calls and marks as columns for the canvas, everything else as text."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .session_facts import facts_data
 from .session_words import cause_text, step_text
 
 REUSED, REBUILT, REPLANNED, MOVED, STOPPED = range(5)
-"""What became of a micro-batch, the worst last; `assets/session_data.js` knows the same."""
+"""What became of a ubatch, the worst last; `assets/session_data.js` knows the same."""
 RESERVE, REFUSED, UPDATE, WAIT = range(4)
-"""What happens between micro-batches; likewise."""
+"""What happens between ubatches; likewise."""
 NO_RESULT = -99
 """In the column `ret`: the call has no result."""
 
@@ -29,7 +29,7 @@ class Cost(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """Something before micro-batch `at`, in words, with what it cost."""
+    """Something before ubatch `at`, in words, with what it cost."""
 
     at: int
     kind: int
@@ -54,7 +54,7 @@ class Words:
 
 
 def session_scene(log: LifeLog, life: Life) -> dict[str, Any]:
-    """Everything the view needs but the details of single micro-batches."""
+    """Everything the view needs but the details of single ubatches."""
     words = Words()
     marks = marks_of(log, life)
     seen = life.ubatches
@@ -81,7 +81,7 @@ def session_scene(log: LifeLog, life: Life) -> dict[str, Any]:
 
 
 def kind_of(one: UbatchSeen) -> int:
-    """What became of a micro-batch."""
+    """What became of a ubatch."""
     if one.status:
         return STOPPED
     if one.moved:
@@ -92,7 +92,7 @@ def kind_of(one: UbatchSeen) -> int:
 
 
 def ubatch_columns(seen: list[UbatchSeen], words: Words) -> dict[str, Any]:
-    """One row per micro-batch."""
+    """One row per ubatch."""
     return {
         "n": len(seen),
         "kind": column((kind_of(one) for one in seen), "uint8"),
@@ -123,7 +123,7 @@ def _steps(log: LifeLog, life: Life, words: Words) -> dict[str, Any]:
 
 
 def step_places(life: Life) -> list[tuple[int, int]]:
-    """The micro-batches of each call; one without any stands behind those before it."""
+    """The ubatches of each call; one without any stands behind those before it."""
     places, end = [], 0
     for step in life.steps:
         first, last = step.ubatches
@@ -135,7 +135,7 @@ def step_places(life: Life) -> list[tuple[int, int]]:
 
 
 def marks_of(log: LifeLog, life: Life) -> list[Mark]:
-    """Everything between micro-batches, in order, in the words of core/decode/words.py."""
+    """Everything between ubatches, in order, in the words of core/decode/words.py."""
     made: list[Mark] = []
     for one in life.reservations:
         if one.step < 0:

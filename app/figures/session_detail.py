@@ -1,4 +1,4 @@
-"""One micro-batch of a session: what it is, why it was or was not re-used, what it cost, where its tensors are."""
+"""One ubatch of a session: what it is, why it was or was not re-used, what it cost, where its tensors are."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ MOST_IDS = 8
 
 
 def ubatch_data(log: LifeLog, life: Life, number: int) -> dict[str, Any]:
-    """Everything about one micro-batch."""
+    """Everything about one ubatch."""
     one = life.ubatches[number]
     step = life.steps[one.step]
     first = step.ubatches[0]
     return {
         "number": number,
         "kind": kind_of(one),
-        "place": f"{number - first + 1} of {count(step.ubatches[1] - first, 'micro-batch', 'micro-batches')}",
+        "place": f"{number - first + 1} of {count(step.ubatches[1] - first, 'ubatch', 'ubatches')}",
         "why": [{"parts": said.parts, "alarm": said.alarm} for said in ubatch_sentences(log, life, number)],
         "facts": _facts(one),
         "checks": _checks(one.checks),
@@ -99,7 +99,7 @@ def _nth(number: int) -> str:
 
 
 def _addresses(life: Life, one: UbatchSeen) -> dict[str, int]:
-    """From which micro-batch to which no tensor moves."""
+    """From which ubatch to which no tensor moves."""
     last = one.number
     while last + 1 < len(life.ubatches) and life.ubatches[last + 1].address_set == one.address_set:
         last += 1
@@ -114,7 +114,7 @@ def _worst(life: Life, one: UbatchSeen) -> dict[str, Any] | None:
 
 
 def worst_plan(life: Life, one: UbatchSeen) -> PlanSeen | None:
-    """The plan of the worst case that was reserved last before a micro-batch."""
+    """The plan of the worst case that was reserved last before a ubatch."""
     made = [
         plan
         for reservation in life.reservations

@@ -1,4 +1,4 @@
-"""What stands beside the micro-batches of a session: sentences, reservations, pipeline conditions, pools."""
+"""What stands beside the ubatches of a session: sentences, reservations, pipeline conditions, pools."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def facts_data(log: LifeLog, life: Life) -> dict[str, Any]:
 def _counts(total: Summary) -> Sentence:
     """What a reader sees first; the reasons stand in a tab."""
     if not total.ubatches:
-        return Sentence("counts", "No micro-batch was computed.")
-    parts = [f"**{total.reused:,} of {total.ubatches:,}** micro-batches re-used"]
+        return Sentence("counts", "No ubatch was computed.")
+    parts = [f"**{total.reused:,} of {total.ubatches:,}** ubatches re-used"]
     parts += [f"**{total.rebuilt:,}** rebuilt"] if total.rebuilt else []
     parts += [f"**{total.replanned:,}** planned anew"] if total.replanned else []
     parts += [f"**{total.moved:,}** with buffers made anew"] if total.moved else []
@@ -55,7 +55,7 @@ def _ends(life: Life) -> list[Sentence]:
 def settings_text(log: LifeLog) -> str:
     """The context as llama.cpp made it, the numbers that decide most."""
     options, setup = log.setup.options, log.setup
-    words = [f"{options.n_ctx or 0:,} cells", f"micro-batches of {options.n_ubatch:,}"]
+    words = [f"{options.n_ctx or 0:,} cells", f"ubatches of {options.n_ubatch:,}"]
     if options.n_seq_max > 1:
         kind = "one stream" if options.kv_unified else "streams"
         words.append(f"{count(options.n_seq_max, 'sequence')} ({kind})")

@@ -55,7 +55,7 @@ def _span(start: int, end: int) -> str:
 
 
 def cause_text(one: UbatchSeen) -> str:
-    """Why a micro-batch has no re-used graph, empty where it has."""
+    """Why a ubatch has no re-used graph, empty where it has."""
     if one.reused:
         return ""
     failed = one.failed

@@ -1,4 +1,4 @@
-"""The bars of a session's picture: one per micro-batch, runs of re-used ones folded into one, too many put together."""
+"""The bars of a session's picture: one per ubatch, runs of re-used ones folded into one, too many put together."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..figures.session import REUSED, kind_of
 MOST_BARS = 320
 """More would be narrower than an eye can tell apart."""
 MOST_WIDTH = 7.0
-"""A folded run is at most so many times as wide as one micro-batch."""
+"""A folded run is at most so many times as wide as one ubatch."""
 
 
 class Bar(NamedTuple):
-    """Micro-batches that are drawn as one.
+    """Ubatches that are drawn as one.
 
     Attributes:
         first: number of the first.
@@ -24,8 +24,8 @@ class Bar(NamedTuple):
         tokens: the most of them has.
         n_kv: cells that attention sees, of the last.
         n_kv_swa: likewise in window layers.
-        since: micro-batch since which the addresses of the last have held.
-        width: in units; 1 for a micro-batch alone.
+        since: ubatch since which the addresses of the last have held.
+        width: in units; 1 for a ubatch alone.
     """
 
     first: int
@@ -39,12 +39,12 @@ class Bar(NamedTuple):
 
     @property
     def ubatches(self) -> int:
-        """Micro-batches in it."""
+        """Ubatches in it."""
         return self.last - self.first + 1
 
 
 def bars_of(life: Life, most: int = MOST_BARS) -> list[Bar]:
-    """All micro-batches in order, at most `most` bars.
+    """All ubatches in order, at most `most` bars.
 
     Folding hides nothing: a re-used graph has the tokens, cells and addresses of the one before.
     """
@@ -72,5 +72,5 @@ def _joined(bars: list[Bar]) -> Bar:
 
 
 def put_together(bars: list[Bar]) -> int:
-    """The most micro-batches that are not all re-used and share a bar; 1 where none do."""
+    """The most ubatches that are not all re-used and share a bar; 1 where none do."""
     return max((bar.ubatches for bar in bars if bar.kind != REUSED), default=1)

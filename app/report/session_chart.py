@@ -1,4 +1,4 @@
-"""The chart of a session's picture: calls, bars, cells and addresses over one axis of micro-batches."""
+"""The chart of a session's picture: calls, bars, cells and addresses over one axis of ubatches."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CHAR = 6.2
 
 
 class _Axis(NamedTuple):
-    """Where each micro-batch stands."""
+    """Where each ubatch stands."""
 
     left: list[float]
     right: list[float]
@@ -61,7 +61,7 @@ class _Axis(NamedTuple):
         return cls(left, right, bars, at)
 
     def start(self, ubatch: int) -> float:
-        """Left edge of a micro-batch; behind the last one, the right end."""
+        """Left edge of a ubatch; behind the last one, the right end."""
         if ubatch >= len(self.at):
             return self.right[-1]
         number = self.at[ubatch]
@@ -93,7 +93,7 @@ def _name(x: float, y: float, words: str) -> str:
 
 
 def _marks(axis: _Axis, marks: list[Mark], y: float) -> str:
-    """A triangle for each place where something happened between micro-batches; the most telling one colours it."""
+    """A triangle for each place where something happened between ubatches; the most telling one colours it."""
     made = []
     for at, group in groupby(marks, key=lambda mark: mark.at):
         found = list(group)
@@ -156,7 +156,7 @@ def _title(bar: Bar, life: Life) -> str:
 
 
 def _numbers(axis: _Axis, y: float) -> str:
-    """Numbers of micro-batches under the bars, as many as do not touch."""
+    """Numbers of ubatches under the bars, as many as do not touch."""
     made, free = [svg.line(axis.left[0], y + 0.5, axis.right[-1], y + 0.5, svg.MUTED)], -1.0
     for bar, x in zip(axis.bars, axis.left, strict=True):
         words = f"{bar.first:,}"
@@ -191,7 +191,7 @@ def _cells(axis: _Axis, y: float) -> str:
 
 
 def _addresses(axis: _Axis, y: float) -> str:
-    """Blocks of micro-batches between which no tensor moves, in turn dark and pale."""
+    """Blocks of ubatches between which no tensor moves, in turn dark and pale."""
     made, places = [], zip(axis.bars, axis.left, axis.right, strict=True)
     for number, (since, group) in enumerate(groupby(places, key=lambda place: place[0].since)):
         found = list(group)

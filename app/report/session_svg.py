@@ -1,4 +1,4 @@
-"""The life of a decode as one picture: micro-batches in order, what became of each, and why, in light and dark."""
+"""The life of a decode as one picture: ubatches in order, what became of each, and why, in light and dark."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ class _Picture:
         self.add(*svg.table(MARGIN + 12, self.y, columns, rows, [""] * len(rows)))
 
     def _reasons(self) -> None:
-        """How often each reason stood in the way, with the sentence of its first micro-batch."""
+        """How often each reason stood in the way, with the sentence of its first ubatch."""
         reasons = summary(self.life).reasons
         if not reasons:
             return

@@ -49,9 +49,9 @@ KEYS = (
         ("s", "simulated, or measured in the last run"),
     )),
     ("Session", (
-        ("← →", "one micro-batch back, one on"),
+        ("← →", "one ubatch back, one on"),
         ("n  b", "the next rebuild, the one before; so do ] and ["),
-        ("g  w", "the graph of the micro-batch, the worst case that was reserved"),
+        ("g  w", "the graph of the ubatch, the worst case that was reserved"),
         ("f  + -", "fit, zoom to the selected one"),
     )),
     ("In a picture", (
@@ -75,7 +75,10 @@ TERMS = (
     ("pool", "A block of memory that buffers share one after the other; it is as large as the largest of them."),
     ("poison", "Bytes that were freed or never written are made NaN while a graph runs: whoever reads them shows it."),
     ("guard", "Before each node: are its sources' bytes still theirs? After it: has nothing else changed?"),
-    ("micro-batch", "The tokens that one graph computes at once; a long prompt is several, some in flight together."),
+    (
+        "ubatch",
+        "A micro-batch: the tokens that one graph computes at once; a long prompt is several, some in flight together.",
+    ),
     (
         "longest chain",
         "The critical path of the timeline: back from what ends last, each time to what it had to wait for.",
@@ -83,7 +86,7 @@ TERMS = (
     ("session", "Batches in the order in which a program decodes them, in one context of llama.cpp."),
     (
         "re-used",
-        "A micro-batch for which graph, plan and addresses of the one before serve again: only inputs are set.",
+        "A ubatch for which graph, plan and addresses of the one before serve again: only inputs are set.",
     ),
     ("re-planned", "A rebuilt graph did not fit the plan in force: other devices, other counts, or a larger tensor."),
     ("reservation", "llama.cpp plans the largest graphs it may meet, so that buffers are large enough from the start."),

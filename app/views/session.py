@@ -124,7 +124,7 @@ def _chart() -> Component:
         tool("fit", "life-fit", "Fit", "f"),
     ]
     chart = html.Div(html.Div(id="life-chart", className="gs-fill"), className="gs-stack")
-    return panel("life-chart", html.Span("Micro-batches"), tools, chart)
+    return panel("life-chart", html.Span("Ubatches"), tools, chart)
 
 
 def _below() -> Component:
@@ -133,7 +133,7 @@ def _below() -> Component:
         type="button",
         id="life-graph",
         className="gs-switch",
-        title="The graph and the memory of this micro-batch, in the pictures of the page",
+        title="The graph and the memory of this ubatch, in the pictures of the page",
     )
     worst = html.Button(
         ["Worst case ", html.Kbd("w")],

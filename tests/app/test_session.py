@@ -1,4 +1,4 @@
-"""Sessions on the server: what counts as a script, where its model comes from, jobs, pictures, one micro-batch."""
+"""Sessions on the server: what counts as a script, where its model comes from, jobs, pictures, one ubatch."""
 
 import gzip
 import json
@@ -212,7 +212,7 @@ def test_facts_beside_the_micro_batches() -> None:
     assert scene["n_copies"] == 4
     assert [len(one["plans"]) for one in scene["reservations"]] == [6, 1]
     assert all(0 < one["share"] < 1 for one in scene["pools"])
-    assert scene["settings"].startswith("1,024 cells · micro-batches of 64 · flash attention off · GPU0, GPU1: all")
+    assert scene["settings"].startswith("1,024 cells · ubatches of 64 · flash attention off · GPU0, GPU1: all")
     assert scene["answers"][0][0] == ("71 of 78", "strong")
     assert sum(one["count"] for one in scene["reasons"]) == sum(not one.reused for one in life.ubatches)
 

@@ -1,4 +1,4 @@
-"""The Session view in a real Chromium: samples, scripts, presets, micro-batches, keys, plans, address, themes."""
+"""The Session view in a real Chromium: samples, scripts, presets, ubatches, keys, plans, address, themes."""
 
 import shutil
 from pathlib import Path
@@ -70,7 +70,7 @@ def test_a_sample_opens_with_one_click(driver: Driver) -> None:
     page.locator(f".gs-dialog [data-source='sample:{SAMPLE}']").click()
     ready(driver)
     expect(page.locator("#work")).to_be_hidden()
-    expect(page.locator("#life-headline")).to_contain_text("168 of 180 micro-batches re-used")
+    expect(page.locator("#life-headline")).to_contain_text("168 of 180 ubatches re-used")
     assert driver.query("view") == "session"
     page.go_back()
     expect(page.locator("#life")).to_be_hidden()
@@ -125,7 +125,7 @@ def test_the_failing_condition_stands_first_with_both_values(driver: Driver) -> 
     open_view(driver)
     page = driver.page
     expect(page.locator("#life-detail")).to_have_attribute("data-number", "5")
-    expect(page.locator("#life-title")).to_contain_text("Micro-batch 5")
+    expect(page.locator("#life-title")).to_contain_text("Ubatch 5")
     expect(page.locator(".gs-life-why")).to_contain_text("because the number of tokens was 44 and is 1")
     first = page.locator(".gs-life-checks tbody tr").first
     expect(first).to_have_class("gs-life-failed")
@@ -169,7 +169,7 @@ def test_hover_tells_what_happened(driver: Driver) -> None:
     card = page.locator("#life-chart .gs-card")
     moved = column(driver, "kind").index(4)
     page.mouse.move(*pixel(driver, moved))
-    expect(card).to_contain_text(f"Micro-batch {moved}")
+    expect(card).to_contain_text(f"Ubatch {moved}")
     expect(card).to_contain_text("stopped")
     at = driver.run(
         """() => { const chart = galloscope.page.life.chart(), edge = chart.host.getBoundingClientRect();
@@ -186,7 +186,7 @@ def test_the_graph_of_a_micro_batch_and_of_the_worst_case(driver: Driver) -> Non
     page.keyboard.press("g")
     expect(page.locator("#strip")).to_be_visible()
     expect(page.locator("#page")).to_have_attribute("data-run", str(run))
-    expect(page.locator("#parameters-text")).to_contain_text("micro-batch: 1 token, 512 cells")
+    expect(page.locator("#parameters-text")).to_contain_text("ubatch: 1 token, 512 cells")
     assert driver.query("view") == "graph"
     page.reload()
     driver.ready()
@@ -284,7 +284,7 @@ def test_five_thousand_micro_batches_draw_no_more_than_pixels(driver: Driver, fo
     built = [i for i, kind in enumerate(kinds) if kind]
     x, y = pixel(driver, built[-1])
     page.mouse.move(x, y)
-    expect(page.locator("#life-chart .gs-card")).to_contain_text(f"Micro-batch {built[-1]:,}")
+    expect(page.locator("#life-chart .gs-card")).to_contain_text(f"Ubatch {built[-1]:,}")
     expect(page.locator("#life-chart .gs-card")).to_contain_text("share this pixel; this is the worst")
     frames = driver.run(
         """async () => { const chart = galloscope.page.life.chart(), most = []; let frames = 0;
