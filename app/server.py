@@ -156,13 +156,13 @@ def _routes(server: Flask, store: SessionStore) -> None:
 
 def _open(store: SessionStore, asked: dict[str, Any]) -> dict[str, Any]:
     source, line = str(asked.get("source", "")), str(asked.get("options", ""))
-    life = session_open.open_life(store, source)
-    if life is not None:
+    life = session_open.open_life(store, source, line)
+    if life is not None and not session_open.PRESET.fullmatch(source):
         return _told(store, life)
-    if not is_model_source(source):
+    if life is None and not is_model_source(source):
         return _opened(store.open_source(source))
     skipped = read_command(line)[1]
-    told = _told(store, store.open_model(source, line))
+    told = _told(store, store.open_model(source, line) if life is None else life)
     return told if "error" in told else {**told, "skipped": skipped}
 
 

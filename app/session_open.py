@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shlex
 import stat
 from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
 
+from ..core.decode.from_options import is_causal, under_options
+from ..core.decode.log import LifeLog
 from ..core.decode.presets import make_preset
 from ..core.decode.read import model_path, parse_script
 from ..core.decode.script import Script
@@ -19,6 +22,8 @@ from ..core.files.reading import read_bytes, unpack
 from ..core.gguf.header import Header
 from ..core.gguf.magic import is_gguf
 from ..core.gguf.read import parse_header, read_header
+from ..core.llama.arguments import read_given
+from ..core.llama.flags import given_words
 from .jobs import Job
 from .model_open import model_key
 from .samples import SESSIONS, Sample, find_sample
@@ -65,15 +70,15 @@ def script_at(path: str) -> bytes | None:
         return None
 
 
-def open_life(store: SessionStore, source: str) -> Opened | Job | None:
-    """The session of a source, None where that is something else.
+def open_life(store: SessionStore, source: str, line: str = "") -> Opened | Job | None:
+    """The session of a source, None where that is something else; a preset is played under a line of options.
 
     Raises:
         InputError: it is one, and cannot be played.
     """
     kind, _, rest = source.partition(":")
     if kind == "preset":
-        return open_preset(store, source)
+        return open_preset(store, source, line)
     if kind == "sample":
         sample = find_sample(rest)
         return open_sample(store, sample) if sample.kind == "session" else None
@@ -82,13 +87,13 @@ def open_life(store: SessionStore, source: str) -> Opened | Job | None:
 
 
 def open_path(store: SessionStore, path: str, data: bytes) -> Opened | Job:
-    """A script on this machine; its model lies beside it.
+    """A script on this machine; its model lies beside it, or in the folder of --models.
 
     Raises:
         InputError: the script is wrong, or its model is missing.
     """
     script = parse_script(data, path)
-    model = str(model_path(script, path, None))
+    model = str(model_path(script, path, store.models))
     return _open(store, script, data, model_key(model, ""), lambda: read_header(model), f"path:{model}")
 
 
@@ -106,27 +111,35 @@ def _cut(path: Path) -> Header:
 
 
 def open_sent(store: SessionStore, data: bytes, name: str, base: str) -> Opened | Job:
-    """A script from a browser; its model is the one that is open in the page (source `base`), by the same name.
+    """A script from a browser.
+
+    Its model is the one that is open in the page (source `base`), by the same name, else a file of that name in the
+    folder of --models. The name has no folders in it, so that nothing outside of that folder is asked for.
 
     Raises:
-        InputError: the script is wrong, or another model is open.
+        InputError: the script is wrong, or its model is neither open nor there.
     """
     script = parse_script(data, name)
     known = _model(store, base) if base else None
+    if (known is None or known[0] != script.model) and store.models is not None:
+        there = store.models / script.model
+        if there.is_file():
+            base = f"path:{there}"
+            known = _model(store, base)
     if known is None or known[0] != script.model:
         has = f"the page has {known[0]} open" if known else "no model is open"
         raise InputError(
-            f"{name}: its model is {script.model}, and {has}: open that file first and drop the session again, or "
-            "open the session by its path with the model beside it"
+            f"{name}: its model is {script.model}, and {has}: open that file first and drop the session again, "
+            "open the session by its path with the model beside it, or start `galloscope view` with --models FOLDER"
         )
     return _open(store, script, data, known[1], known[2], base)
 
 
-def open_preset(store: SessionStore, source: str) -> Opened | Job:
-    """A preset, played on a model.
+def open_preset(store: SessionStore, source: str, line: str = "") -> Opened | Job:
+    """A preset, played on a model under a line of options.
 
     Raises:
-        InputError: there is no such preset or model.
+        InputError: there is no such preset or model, or the options cannot be used.
     """
     found = PRESET.fullmatch(source)
     if found is None:
@@ -134,8 +147,10 @@ def open_preset(store: SessionStore, source: str) -> Opened | Job:
     name, base = found.groups()
     file, key, header = _model(store, base)
     parts = header()
-    script = make_preset(name, file, _layers(parts))
-    return _open(store, script, source.encode(), key, lambda: parts, base)
+    given = read_given(line)[0]
+    script = under_options(make_preset(name, file, _layers(parts)), given, causal=is_causal(parts))
+    line = shlex.join(given_words(given))
+    return _open(store, script, f"{source}\0{line}".encode(), key, lambda: parts, base, line=line)
 
 
 def _layers(header: Header) -> int:
@@ -166,27 +181,31 @@ def _open(
     header: Callable[[], Header],
     base: str = "",
     look: str = "",
+    line: str = "",
 ) -> Opened | Job:
     """The session of these bytes on this model: at once when it is known, else in the background."""
     key = hashlib.blake2b(b"session\0" + model.encode() + b"\0" + data, digest_size=8).hexdigest()
     known = store.known(key)
-    return (
-        known if known is not None else store.jobs.start(lambda job: _play(store, script, key, header, base, look, job))
-    )
+    if known is not None:
+        return known
+
+    def work(job: Job) -> str:
+        job.say("reading the model")
+        log = _play(script, header(), job)
+        return store.keep(Opened.of_life(key, SessionView(log, base, line), look)).key
+
+    return store.jobs.start(work)
 
 
-def _play(
-    store: SessionStore, script: Script, key: str, header: Callable[[], Header], base: str, look: str, job: Job
-) -> str:
+def _play(script: Script, header: Header, job: Job) -> LifeLog:
     def progress(done: int, total: int) -> None:
         if job.is_stopped():
             raise InputError("playing the session was cancelled")
         if done % max(1, total // MOST_TOLD) == 0:
             job.say(f"playing call {done:,} of {total:,}")
 
-    job.say("reading the model")
-    log = play(script, header(), progress=progress)
+    log = play(script, header, progress=progress)
     if not log.runs:
         raise InputError(f"{script.name}: llama.cpp would stop before the first graph: {log.abort}")
     job.say("adding up")
-    return store.keep(Opened.of_life(key, SessionView(log, base), look)).key
+    return log

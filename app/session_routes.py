@@ -39,4 +39,4 @@ def view_of(store: SessionStore, key: str) -> SessionView:
 
 def opened_data(life: SessionView) -> dict[str, Any]:
     """What the page needs to know of a session at once."""
-    return {"ubatches": len(life.life.ubatches), "base": life.base}
+    return {"ubatches": len(life.life.ubatches), "base": life.base, "line": life.line}

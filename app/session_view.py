@@ -24,13 +24,15 @@ class SessionView:
         log: what was decided.
         life: its fold.
         base: the source of the model, where the page opened one; presets can be played on it.
+        line: the options of llama.cpp that it is played under, as the page gave them.
     """
 
-    def __init__(self, log: LifeLog, base: str = "") -> None:
+    def __init__(self, log: LifeLog, base: str = "", line: str = "") -> None:
         """Fold the log; pictures are made later."""
         self.log = log
         self.life: Life = fold(log)
         self.base = base
+        self.line = line
         self._scene = b""
         self._lock = RLock()
 

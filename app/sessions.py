@@ -114,6 +114,7 @@ class SessionStore:
         self.jobs = Jobs()
         self.plans = Jobs("planners are at work already")
         self.runs = Jobs("graphs are being run already")
+        self.models: Path | None = None  # the folder of --models, for sessions whose model is not beside them
         self.own = ""  # the file that the command line named: only its weights may be read
         self._kept: OrderedDict[str, Opened] = OrderedDict()
         self._lock = RLock()

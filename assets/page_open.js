@@ -76,6 +76,9 @@
     return body;
   }
 
+  /* The options of a model, or those that a preset is played under. */
+  const lineOf = (opened) => opened.model?.line ?? opened.life?.line ?? "";
+
   /* The scene of one graph; where the server let the file go meanwhile (it keeps a few), it is opened once more. */
   async function sceneOf(opened, run, source, late, task) {
     const number = (one) => Math.min(Math.max(run, 0), one.runs.length - 1);
@@ -84,7 +87,7 @@
     } catch (error) {
       if (!(error instanceof Gone)) throw error;
     }
-    const again = await opening(source, opened.model?.line ?? "", late, task);
+    const again = await opening(source, lineOf(opened), late, task);
     return again && { opened: again, number: number(again), scene: await fetchScene(again.session, number(again)) };
   }
 
@@ -101,7 +104,7 @@
     if (isSet(page.opened) && !addressed) state.view = ""; // from a set, which has no other view, to a graph
     page.life.arrange(page.opened, opened, addressed);
     const carry = kept === "carry" ? page.carry.take() : null;
-    Object.assign(state, { source, options: opened.model?.line ?? "", session: opened.session, run: number });
+    Object.assign(state, { source, options: lineOf(opened), session: opened.session, run: number });
     page.opened = opened;
     awaited = null;
     dialog(false);

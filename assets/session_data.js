@@ -22,7 +22,7 @@
     ["moved", "buffers moved", "A buffer was made anew: every address in it changed"],
     ["stopped", "stopped", "Aborted, or its buffers could not be made"],
   ];
-  life.MARKS = [["reserve", "reservation"], ["refused", "not begun"], ["shift", "memory update"], ["wait", "waits for the devices"]];
+  life.MARKS = [["reserve", "reservation"], ["refused", "refused"], ["shift", "memory update"], ["wait", "waits for the devices"]];
 
   const unpacked = (table, kinds) => Object.fromEntries(Object.entries(kinds).map(([key, kind]) => [key, galloscope.format.column(table[key], kind)]));
 

@@ -4,7 +4,7 @@
   const galloscope = window.galloscope;
   const page = galloscope.page;
   const { $, element } = page;
-  const { count, plural } = galloscope.format;
+  const { count } = galloscope.format;
 
   const rows = (list) => element("dl", "gs-life-facts", list.flatMap(([label, value]) => [element("dt", "", label), element("dd", "", value)]));
 
@@ -18,7 +18,6 @@
 
   /* Failed conditions stand first and are marked; those that hold follow in llama.cpp's order. */
   function checks(detail) {
-    const failed = detail.checks.filter((one) => !one.holds).length, all = detail.checks.length;
     const head = element("tr", "", ["", "condition", "active graph", "now", "asked by"].map((text) => element("th", "", text)));
     const body = detail.checks.map((one) => {
       const row = element("tr", one.holds ? "" : "gs-life-failed", [
@@ -28,7 +27,7 @@
       return row;
     });
     return element("div", "", [
-      element("h3", "gs-life-sub", failed ? `${plural(failed, "condition")} of ${count(all)} failed` : `All ${count(all)} conditions hold`),
+      element("h3", "gs-life-sub", detail.counted),
       element("table", "gs-life-checks", [element("thead", "", head), element("tbody", "", body)]),
     ]);
   }
@@ -44,8 +43,8 @@
         box.replaceChildren(element("p", "gs-muted", "No ubatch was computed in this session."));
         return;
       }
-      const { since, last } = detail.addresses;
-      const span = since < 0 ? [] : [["same addresses", since === last ? `only in ${count(since)}` : `from ${count(since)} to ${count(last)}`]];
+      const { since, last, graph_since: first, graph_last: end } = detail.addresses, ubatches = (from, to) => (from === to ? `only in ${count(from)}` : `from ${count(from)} to ${count(to)}`);
+      const span = since < 0 ? [] : [["same addresses", ubatches(since, last)], ["and shapes", ubatches(first, end)]];
       $("life-title").replaceChildren(...title(detail, scene, page.life.chart().model));
       button.dataset.lifeRun = detail.run;
       const why = element("div", "gs-life-why", detail.why.map(said)), facts = element("div", "gs-life-columns", rows([...detail.cost, ...span, ...detail.facts]));

@@ -9,10 +9,10 @@
   const RIGHT = 16;
   const AXIS = 22;
   const GAP = 8;
-  const LANES = [["calls", 20, 20], ["marks", 12, 12], ["cells", 56, 120], ["tokens", 26, 56], ["kv", 30, 64], ["cost", 46, 110]]; // name, least and most px
+  const LANES = [["calls", 20, 20], ["marks", 12, 12], ["cells", 56, 120], ["tokens", 26, 56], ["kv", 30, 64], ["cost", 62, 110]]; // name, least and most px
   const TALL = [0.34, 0.62, 0.8, 1, 1]; // height of a cell by its kind
   const HUES = ["reused", "rebuilt", "replanned", "moved", "stopped"];
-  const CURVES = [["nodes", "rebuilt", "nodes built"], ["plans", "replanned", "plans made"], ["made", "moved", "bytes made"]];
+  const CURVES = [["nodes", "rebuilt", "nodes built"], ["plans", "replanned", "plans made"], ["made", "moved", "made"]];
 
   life.CURVES = CURVES;
 
@@ -74,9 +74,10 @@
     const most = model.tokens[model.tokens.length - 1][0] || 0;
     write(`${count(most)} tokens`, at.tokens.top + 7);
     if (at.kv) write(`${count(model.cells[model.cells.length - 1][0] || 0)} cells`, at.kv.top + 7);
+    write("with reservations", at.cost.top + 7); // what the sums count
     CURVES.forEach(([key, hue, words], k) => {
       const total = model.cost[key][model.n], value = key === "made" ? bytes(total) : count(total);
-      write(`${value} ${key === "made" ? "made" : words.split(" ")[0]}`, at.cost.top + 7 + 15 * k, total ? chart.theme.kinds[HUES.indexOf(hue)] : theme.muted);
+      write(`${value} ${words}`, at.cost.top + 22 + 15 * k, total ? chart.theme.kinds[HUES.indexOf(hue)] : theme.muted);
     });
   }
 

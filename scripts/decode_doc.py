@@ -2,7 +2,8 @@
 
 docs/decode.md is its own source: what stands under a `$ galloscope ...` in a block is replaced by what the command
 prints today, scripts in YAML that begin with `# NAME.yaml` are the files that the commands read. Run it at the root of
-the checkout with the extra `native` installed; tests/test_docs_decode.py runs it, too, and compares.
+the checkout with the extra `native` installed; tests/test_docs_decode.py runs it, too, and compares. With a FOLDER the
+files that the commands read are written there, to try them, and the page stays as it is.
 """
 
 from __future__ import annotations
@@ -12,14 +13,21 @@ import io
 import os
 import re
 import shlex
-import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from galloscope.app.cli import main
-from galloscope.core.dtypes import DTYPES
-from galloscope.core.models.made_up import MadeUp, made_up
+try:
+    from galloscope.app.cli import main
+    from galloscope.core.dtypes import DTYPES
+    from galloscope.core.errors import InputError
+    from galloscope.core.models.made_up import MadeUp, made_up
+except ModuleNotFoundError as missing:
+    raise SystemExit(
+        f"this python has no module {missing.name}: galloscope is installed in .venv (make view), so run "
+        ".venv/bin/python scripts/decode_doc.py"
+    ) from None
 
 ROOT = Path(__file__).resolve().parent.parent
 OUT = ROOT / "docs" / "decode.md"
@@ -53,58 +61,66 @@ _SCRIPT = re.compile(r"```yaml\n# (\S+\.yaml)\n(.*?)```", re.DOTALL)
 _BLOCK = re.compile(r"```\n\$ (galloscope .+)\n(?:.*\n)*?```")
 
 
-def write_files(folder: Path, page: str) -> None:
-    """Everything that the commands read; what exists is not replaced."""
-    for name, model in MODELS.items():
-        with open(folder / name, "xb") as file:
-            file.write(made_up(model))
-    for name, text in _SCRIPT.findall(page):
-        with open(folder / name, "x", encoding="utf-8") as file:
-            file.write(text)
-    for path in COPIED:
-        shutil.copyfile(ROOT / path, folder / Path(path).name)
+def write_files(folder: Path, page: str) -> tuple[int, int]:
+    """Everything that the commands read, in a folder that is made where there is none.
+
+    Returns:
+        Files that were written, and files that were there already, which stay as they are.
+
+    Raises:
+        InputError: the folder or a file cannot be written.
+    """
+    files = {name: made_up(model) for name, model in MODELS.items()}
+    files |= {name: text.encode() for name, text in _SCRIPT.findall(page)}
+    files |= {Path(path).name: (ROOT / path).read_bytes() for path in COPIED}
+    written = 0
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, data in files.items():
+            with contextlib.suppress(FileExistsError), open(folder / name, "xb") as file:
+                file.write(data)
+                written += 1
+    except OSError as error:
+        raise InputError(f"{folder}: cannot be written ({error.strerror}); choose another folder") from None
+    return written, len(files) - written
 
 
 class Printer:
-    """Runs commands, each once."""
+    """Runs commands, each once; a shell runs the filters behind them, as the reader's would."""
 
     def __init__(self) -> None:
         """Nothing was run yet."""
-        self._known: dict[str, list[str]] = {}
+        self._known: dict[str, str] = {}
 
     def printed(self, command: str) -> str:
-        """What a command prints, and what the filters behind it leave: `head -N`, `grep [-AN] TEXT`."""
-        first, *filters = command.split(" | ")
+        """What a command prints, and what the filters behind it leave, without spaces at the ends of lines."""
+        first, _, filters = command.partition(" | ")
         if first not in self._known:
             self._known[first] = _run(first)
-        lines = self._known[first]
-        for one in filters:
-            lines = _filtered(lines, shlex.split(one))
-        return "\n".join(lines)
+        text = self._known[first]
+        if filters:
+            text = _filtered(text, filters)
+        return "\n".join(line.rstrip() for line in text.rstrip().split("\n"))
 
 
-def _run(command: str) -> list[str]:
+def _run(command: str) -> str:
     raw = io.BytesIO()
     out = io.TextIOWrapper(raw, encoding="utf-8")
     with contextlib.redirect_stdout(out):
         code = main(shlex.split(command)[1:])
     out.flush()
-    lines = [line.rstrip() for line in raw.getvalue().decode().rstrip().split("\n")]
-    if code not in ((0, 1) if lines[0].startswith("! ") else (0,)):
+    text = raw.getvalue().decode()
+    if code not in ((0, 1) if text.startswith("! ") else (0,)):
         raise SystemExit(f"{command}: exit code {code}")
-    return lines
+    return text
 
 
-def _filtered(lines: list[str], words: list[str]) -> list[str]:
-    match words:
-        case ["head", count]:
-            return lines[: int(count[1:])]
-        case ["grep", text]:
-            return [line for line in lines if text in line]
-        case ["grep", after, text] if after.startswith("-A"):
-            at = next((number for number, line in enumerate(lines) if text in line), len(lines))
-            return lines[at : at + 1 + int(after[2:])]
-    raise SystemExit(f"{' '.join(words)}: not understood")
+def _filtered(text: str, filters: str) -> str:
+    """What is left of a text behind `head -9` or `grep -A5 "^ubatch 139,"`, in a shell."""
+    done = subprocess.run(["sh", "-c", filters], input=text.encode(), capture_output=True, check=False)
+    if done.returncode or done.stderr:
+        raise SystemExit(f"{filters}: exit code {done.returncode} {done.stderr.decode(errors='replace')}".rstrip())
+    return done.stdout.decode()
 
 
 def made(page: str) -> tuple[str, dict[str, bytes]]:
@@ -121,11 +137,27 @@ def made(page: str) -> tuple[str, dict[str, bytes]]:
             os.chdir(here)
 
 
+def run(words: list[str]) -> int:
+    """The command: FOLDER to write files there, nothing to write the page; its exit code."""
+    page = OUT.read_text(encoding="utf-8")
+    if len(words) > 1 or any(word.startswith("-") for word in words):
+        print("usage: .venv/bin/python scripts/decode_doc.py [FOLDER]", file=sys.stderr)
+        return 2
+    if words:
+        try:
+            written, kept = write_files(Path(words[0]), page)
+        except InputError as error:
+            print(error, file=sys.stderr)
+            return 2
+        rest = f"; {kept} were there already and stay as they are" if kept else ""
+        print(f"{words[0]}: {written} of {written + kept} files written{rest}")
+        return 0
+    text, pictures = made(page)
+    OUT.write_text(text, encoding="utf-8")
+    for name, data in pictures.items():
+        (OUT.parent / name).write_bytes(data)
+    return 0
+
+
 if __name__ == "__main__":
-    if len(sys.argv) > 1:
-        write_files(Path(sys.argv[1]), OUT.read_text(encoding="utf-8"))
-    else:
-        text, pictures = made(OUT.read_text(encoding="utf-8"))
-        OUT.write_text(text, encoding="utf-8")
-        for name, data in pictures.items():
-            (OUT.parent / name).write_bytes(data)
+    raise SystemExit(run(sys.argv[1:]))

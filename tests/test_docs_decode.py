@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import subprocess
+import sys
 from pathlib import Path
 from types import ModuleType
 
@@ -60,3 +62,39 @@ def test_each_question_has_a_command_its_output_and_a_few_sentences(question: st
     assert block is not None
     prose = re.sub(r"```.*?```", "", answer, flags=re.DOTALL)
     assert len(re.findall(r"[.!](?:\s|$)", prose)) >= 2
+
+
+def test_filters_mean_what_they_mean_in_a_shell(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "_run", lambda _: "a 1,\n  of a 1\nb\na 2  \nc\n\n")
+    printed = script.Printer().printed
+    assert printed("galloscope x") == "a 1,\n  of a 1\nb\na 2\nc"
+    assert printed('galloscope x | grep -A1 "^a"') == "a 1,\n  of a 1\n--\na 2\nc"
+    assert printed("galloscope x | grep a | head -2") == "a 1,\n  of a 1"
+    assert printed("galloscope x | grep 'a .,$\\|^c'") == "a 1,\nc"
+    with pytest.raises(SystemExit, match="grep nothing: exit code 1"):
+        printed("galloscope x | grep nothing")
+
+
+def test_the_files_are_written_once(script: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "new" / "folder"
+    assert script.run([str(folder)]) == 0
+    n = len(list(folder.iterdir()))
+    assert capsys.readouterr().out == f"{folder}: {n} of {n} files written\n"
+    (folder / "chat.yaml").unlink()
+    (folder / "mamba.yaml").write_text("mine")
+    (folder / "small-llama.gguf").write_text("mine")
+    assert script.run([str(folder)]) == 0
+    told = f"{folder}: 1 of {n} files written; {n - 1} were there already and stay as they are\n"
+    assert capsys.readouterr().out == told
+    assert (folder / "mamba.yaml").read_text() == (folder / "small-llama.gguf").read_text() == "mine"
+    for words in ([str(folder / "chat.yaml")], ["--help"], ["a", "b"]):
+        assert script.run(words) == 2
+        assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_without_the_package_the_script_says_what_to_run() -> None:
+    isolated = [sys.executable, "-I", "-S", str(ROOT / "scripts" / "decode_doc.py")]
+    done = subprocess.run(isolated, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "run .venv/bin/python scripts/decode_doc.py" in done.stderr
+    assert done.stderr.count("\n") == 1

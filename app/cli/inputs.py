@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import os
 import sys
 import time
 from dataclasses import dataclass
@@ -91,6 +92,17 @@ def _graph(path: str) -> Problem:
         if is_buffers_csv(read_bytes(path)):
             raise InputError(f"{path}: a CSV of buffers and no graph: use `galloscope plan`") from None
         raise
+
+
+def models_folder(given: str | None) -> Path | None:
+    """The folder of --models, where models of sessions are looked for.
+
+    Raises:
+        InputError: it is no folder.
+    """
+    if given is not None and not os.path.isdir(given):
+        raise InputError(f"--models {given}: not a folder")
+    return None if given is None else Path(given)
 
 
 def need_gguf(path: str, otherwise: str = "") -> None:

@@ -12,7 +12,7 @@ import msgspec
 
 from ...core.errors import InputError
 from ...core.gguf.source import file_source
-from ...core.llama.arguments import read_command, read_words
+from ...core.llama.arguments import read_given, read_words
 from ...core.llama.flags import BY_NAME, FLAGS, Flag, read_value, set_value
 from ...core.llama.options import GraphMode, Options, Override
 from ...core.llama.overrides import EXPERTS
@@ -72,13 +72,22 @@ def options_of(args: argparse.Namespace) -> Options:
     Raises:
         InputError: the pasted command cannot be read.
     """
+    return Options(**given_of(args))
+
+
+def given_of(args: argparse.Namespace) -> dict[str, Any]:
+    """The same, only those that were given, by the attribute of `Options`.
+
+    Raises:
+        InputError: the pasted command cannot be read.
+    """
     given = getattr(args, _GIVEN, None) or {}
     if args.pasted is None:
-        return Options(**given)
-    options, skipped = read_command(args.pasted)
+        return given
+    beneath, skipped = read_given(args.pasted)
     if skipped and sys.stderr is not None:
         print(f"passed over: {' '.join(skipped)}", file=sys.stderr)
-    return msgspec.structs.replace(options, **given)
+    return {**beneath, **given}
 
 
 def with_change(options: Options, text: str) -> Options:

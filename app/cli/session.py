@@ -9,31 +9,33 @@ FILE is a script of llama_decode calls, JSON or YAML; its model is looked for be
     - decode: [{seq: 0, n: 1}]
       repeat: 50
 
-With --preset FILE is a GGUF, and the script is one of those below; --save writes it down to be changed.
+With --preset FILE is a GGUF, and the script is one of those below; --save writes it down to be changed. Options of
+llama.cpp stand in place of what the script or the preset says: galloscope session m.gguf --preset chat -c 8192 -fa on
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from pathlib import Path
 
 import msgspec
 
+from ...core.decode.from_options import is_causal, under_options
 from ...core.decode.life import fold
 from ...core.decode.presets import PRESETS, make_preset
 from ...core.decode.read import model_path, read_script
 from ...core.decode.record import record
 from ...core.decode.script import Script
 from ...core.decode.session import play
-from ...core.decode.write import write_script
-from ...core.errors import InputError, printable
+from ...core.errors import InputError
+from ...core.gguf.header import Header
 from ...core.gguf.magic import is_gguf
 from ...core.gguf.read import read_header
-from .inputs import Teller, need_gguf
-from .output import check_place, write_file
+from .inputs import Teller, models_folder, need_gguf
+from .model_options import add_model_options, given_of
 from .session_report import check_report, write_report
+from .session_save import check_save, save_script
 from .session_text import session_text
 
 
@@ -48,20 +50,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     style.add_argument("--json", action="store_true", help="the record as one JSON object on a line")
     style.add_argument("--ubatches", action="store_true", help="each ubatch by itself, with all that is known about it")
     style.add_argument("-o", "--output", metavar="OUT", help="life.svg, a picture for an issue, or life.html")
-    parser.add_argument("--force", action="store_true", help="replace OUT when it exists")
+    parser.add_argument("--force", action="store_true", help="replace OUT, or the FILE of --save, when it exists")
+    add_model_options(parser, modes=())
     lines = [f"  {name.ljust(11)} {preset.title}. {preset.teaches}" for name, preset in PRESETS.items()]
     parser.epilog = "\n".join(["presets:", *lines])
 
 
 def run(args: argparse.Namespace) -> int:
     """Play the script and print what happened."""
+    if args.save is not None:
+        check_save(args)
     if args.output is not None:
         check_report(Path(args.output))
-    script, model = _asked(args)
-    if args.save is not None:
-        _save(script, Path(args.save))
+    script, header = _asked(args)
+    if given := given_of(args):
+        script = under_options(script, given, causal=header is None or is_causal(header))
+    if args.save is not None or header is None:
+        save_script(script, args)
         return 0
-    header = read_header(model)
     teller = Teller()
     try:
         log = play(script, header, progress=lambda done, total: teller.say(f"step {done:,} of {total:,}"))
@@ -76,35 +82,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _asked(args: argparse.Namespace) -> tuple[Script, Path]:
-    """The script and its model.
+def _asked(args: argparse.Namespace) -> tuple[Script, Header | None]:
+    """The script and the header of its model; none where the script is only to be written down.
 
     Raises:
         InputError: one of them cannot be used.
     """
     path = Path(args.file)
-    if args.models is not None and not os.path.isdir(args.models):
-        raise InputError(f"--models {args.models}: not a folder")
+    models = models_folder(args.models)
     if args.preset is not None:
         need_gguf(args.file, "with --preset FILE is the model")
-        layers = read_header(path).get("block_count")
-        return make_preset(args.preset, path.name, layers if isinstance(layers, int) else 2), path
+        header = read_header(path)
+        layers = header.get("block_count")
+        return make_preset(args.preset, path.name, layers if isinstance(layers, int) else 2), header
     if is_gguf(args.file):
         raise InputError(f"{args.file}: a model and no script; say --preset and one of {', '.join(PRESETS)}")
     script = read_script(path)
     if args.save is not None:
-        return script, path
-    return script, model_path(script, path, args.models)
-
-
-def _save(script: Script, out: Path) -> None:
-    """Write a new file.
-
-    Raises:
-        InputError: it exists, or cannot be written.
-    """
-    check_place(out)
-    if os.path.lexists(out):
-        raise InputError(f"{out}: exists; choose another name")
-    write_file(out, write_script(script), force=False)
-    print(f"{printable(str(out))}: {len(script.steps):,} steps for {printable(script.model)}")
+        return script, None
+    return script, read_header(model_path(script, path, models))

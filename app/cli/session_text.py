@@ -1,13 +1,14 @@
-"""The life of a session as text: what was reserved, a row for each micro-batch, totals and suggestions."""
+"""The life of a session as text: what was reserved, a row for each ubatch, totals and suggestions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...core.context import Pool, sched_hash_slots
 from ...core.decode.life import Life, StepSeen, UbatchSeen
 from ...core.decode.log import LifeLog
 from ...core.decode.reasons import short_reason
+from ...core.decode.room import fullest
+from ...core.decode.session import BAD_BATCH, NO_SLOT
 from ...core.decode.suggest import suggestions
 from ...core.decode.summary import summary, summary_sentences
 from ...core.decode.words import pipeline_sentences, reservation_sentences, step_sentences, ubatch_sentences
@@ -18,6 +19,8 @@ from .table import table
 
 HEAD = ("ubatch", "step", "tokens", "seqs", "outputs", "n_kv", "graph", "nodes", "splits", "why")
 _NUMBERS = (2, 3, 4, 5, 7, 8)
+REFUSALS: dict[int | None, str] = {NO_SLOT: f"no slot ({NO_SLOT})", BAD_BATCH: f"bad batch ({BAD_BATCH})"}
+"""What llama_decode returned, with what it means."""
 MOST_WHY = 90
 """Characters of a cell."""
 
@@ -25,8 +28,11 @@ MOST_WHY = 90
 def session_text(log: LifeLog, life: Life, *, every: bool = False) -> str:
     """All of it; with `every` each micro-batch has a row and its sentences."""
     parts = [_head(log), *_reserved(log, life), *_pipeline(log, life)]
-    if life.ubatches or any(step.refused for step in life.steps):
-        parts.append(table(HEAD, list(_rows(life, fold=not every)), right=_NUMBERS))
+    if life.ubatches or any(step.refused or step.not_removed for step in life.steps):
+        lines = [table(HEAD, list(_rows(life, fold=not every)), right=_NUMBERS)]
+        if any(one.shape.n_kv and one.shape.n_kv_swa for one in life.ubatches):
+            lines.append("n_kv: cells of layers that attend to all + cells of window layers")
+        parts.append("\n".join(lines))
     if every:
         parts += [text for number in range(len(life.steps)) for text in _step(log, life, number)]
     if life.ubatches:
@@ -139,7 +145,9 @@ def _between(step: StepSeen, life: Life) -> Iterator[tuple[str, ...]]:
         told.append(("streams copied", ", ".join(f"{source} → {target}" for source, target in step.copies)))
     told += [("reserved", life.reservations[number].why) for number in step.reservations]
     if step.refused:
-        told.append((f"refused ({step.ret})", step.refused))
+        told.append((REFUSALS.get(step.ret, "refused"), step.refused))
+    if step.not_removed:
+        told.append(("removal refused", step.not_removed))
     for what, why in told:
         yield ("-", str(step.step), "", "", "", "", what, "", "", _cut(why))
 
@@ -166,28 +174,27 @@ def _step(log: LifeLog, life: Life, number: int) -> Iterator[str]:
 def _fullness(log: LifeLog, life: Life) -> str:
     """How much room the fullest graph leaves in the pools, and what the compute buffers hold in the end."""
     setup = log.setup
-    built = [one for one in life.ubatches if one.facts is not None and not one.shape.samplers]
-    if not built:
+    room, last = fullest(log, life), life.ubatches[-1].facts
+    if room is None or last is None:
         return ""
-    fullest = max(built, key=lambda one: one.facts.n_nodes + one.facts.n_inputs if one.facts else 0)
-    facts = fullest.facts
-    last = life.ubatches[-1].facts
-    if facts is None or last is None:
-        return ""
-    pool = Pool(setup.max_nodes, facts.n_nodes, facts.n_inputs)
+    pool = room.pool
     rows = [
         ("metadata pool of a graph", bytes_text(pool.used), bytes_text(pool.capacity), f"{100 * pool.fill:.1f} %"),
         (
             "nodes of a graph",
-            f"{facts.n_nodes:,}",
-            f"{setup.max_nodes:,}",
-            f"{100 * facts.n_nodes / setup.max_nodes:.1f} %",
+            f"{pool.n_nodes:,}",
+            f"{pool.max_nodes:,}",
+            f"{100 * pool.n_nodes / pool.max_nodes:.1f} %",
+        ),
+        (
+            "hash set of the scheduler",
+            f"{room.tensors:,}",
+            f"{room.slots:,}",
+            f"{100 * room.tensors / room.slots:.1f} %",
         ),
     ]
-    tensors, slots = facts.n_nodes + facts.n_leafs, sched_hash_slots(setup.max_nodes)
-    rows.append(("hash set of the scheduler", f"{tensors:,}", f"{slots:,}", f"{100 * tensors / slots:.1f} %"))
     for buft, size, peak in zip(setup.bufts, last.compute_sizes, last.peaks, strict=False):
         if size:
             share = f"{100 * peak / size:.1f} %"
             rows.append((f"compute buffer of {buft}, at the end", bytes_text(peak), bytes_text(size), share))
-    return table((f"room (ubatch {fullest.number} is fullest)", "used", "of", "full"), rows, right=(1, 2, 3))
+    return table((f"room ({room.where} is fullest)", "used", "of", "full"), rows, right=(1, 2, 3))

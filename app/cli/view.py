@@ -20,7 +20,7 @@ from ...core.errors import InputError
 from ...core.gguf.magic import is_gguf
 from ...core.llama.flags import words
 from ..samples import FIRST, buffer_samples, samples, session_samples
-from .inputs import Teller
+from .inputs import Teller, models_folder
 from .model_options import add_model_options, options_of, refuse_model_options
 
 if TYPE_CHECKING:
@@ -39,6 +39,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--host", default="127.0.0.1", help="address to listen on (default %(default)s, this machine only)"
     )
+    parser.add_argument(
+        "--models", metavar="FOLDER", help="where the model of a session lies, if it is not beside its script"
+    )
     parser.add_argument("--no-browser", action="store_true", help="only print the address")
     add_model_options(parser)
 
@@ -53,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
     from ..sessions import SessionStore
 
     store = SessionStore(origin=Origin(args.graphs or "auto"))
+    folder = models_folder(args.models)
+    store.models = None if folder is None else folder.resolve()
     source = source_of(args.file)
     line = start = ""
     if args.file is not None and is_gguf(args.file):

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 from ...core.decode.life import Life, Reservation, UbatchSeen
 from ...core.decode.log import LifeLog
+from ...core.decode.summary import nodes_of, plans_of
 from ...core.decode.words import reservation_sentences, step_sentences
 from .columns import column
 from .session_facts import facts_data
@@ -148,8 +149,8 @@ def marks_of(log: LifeLog, life: Life) -> list[Mark]:
     return made
 
 
-_MARKS = {"refused": REFUSED, "shift": UPDATE, "copies": UPDATE, "reserve": RESERVE, "dropped": RESERVE,
-          "synchronized": WAIT}  # fmt: skip
+_MARKS = {"refused": REFUSED, "not_removed": REFUSED, "shift": UPDATE, "copies": UPDATE, "reserve": RESERVE,
+          "dropped": RESERVE, "synchronized": WAIT}  # fmt: skip
 
 
 def _marks_of_step(life: Life, number: int, at: int, text: str) -> list[Mark]:
@@ -161,7 +162,7 @@ def _marks_of_step(life: Life, number: int, at: int, text: str) -> list[Mark]:
         if sentence.topic == "synchronized" and (usual or made):
             continue  # each re-use of a pipeline waits once, and so does every reservation
         cost = next(costs, Cost()) if sentence.topic == "reserve" else Cost()
-        lead = f"{text}: " if sentence.topic == "refused" else ""
+        lead = f"{text}: " if _MARKS[sentence.topic] == REFUSED else ""
         made.append(Mark(at, _MARKS[sentence.topic], f"{lead}{sentence.text}", cost))
     return made
 
@@ -170,7 +171,7 @@ def reservation_cost(one: Reservation) -> Cost:
     """What all its graphs cost."""
     made = chain.from_iterable(plan.facts.buffers_made for plan in one.plans)
     return Cost(
-        sum(plan.facts.n_nodes for plan in one.plans),
-        sum(plan.facts.reserved for plan in one.plans),
+        nodes_of(one),
+        plans_of(one),
         sum(size for _, size in made),
     )

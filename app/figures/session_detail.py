@@ -8,7 +8,7 @@ from ...core.decode.events import Check, Reserve
 from ...core.decode.life import Life, PlanSeen, UbatchSeen
 from ...core.decode.log import LifeLog
 from ...core.decode.meanings import class_words, meaning
-from ...core.decode.words import ubatch_sentences
+from ...core.decode.words import counted, ubatch_sentences
 from ...core.explain.sentence import count
 from ...core.text import bytes_text
 from .session import kind_of
@@ -30,6 +30,7 @@ def ubatch_data(log: LifeLog, life: Life, number: int) -> dict[str, Any]:
         "facts": _facts(one),
         "checks": _checks(one.checks),
         "asked": one.asked,
+        "counted": counted(one),
         "cost": _cost(one),
         "addresses": _addresses(life, one),
         "run": one.run,
@@ -47,7 +48,7 @@ def _facts(one: UbatchSeen) -> list[tuple[str, str]]:
         ("tokens", tokens if ubatch.token else f"{tokens}, as embeddings"),
         ("positions", _range(ubatch.pos)),
         ("outputs", f"{ubatch.n_outputs:,}"),
-        ("result slot", "1: with outputs" if ubatch.n_outputs else "0: without outputs"),
+        ("result object", "1: with outputs" if ubatch.n_outputs else "0: without outputs"),
     ]
     if seen.n_kv:
         rows.append(
@@ -99,11 +100,13 @@ def _nth(number: int) -> str:
 
 
 def _addresses(life: Life, one: UbatchSeen) -> dict[str, int]:
-    """From which ubatch to which no tensor moves."""
-    last = one.number
+    """From which ubatch to which no tensor moves, and to which shapes are the same, too."""
+    last = graph = one.number
     while last + 1 < len(life.ubatches) and life.ubatches[last + 1].address_set == one.address_set:
         last += 1
-    return {"since": one.address_since, "last": last}
+    while graph < last and life.ubatches[graph + 1].graph_since == one.graph_since:
+        graph += 1
+    return {"since": one.address_since, "last": last, "graph_since": one.graph_since, "graph_last": graph}
 
 
 def _worst(life: Life, one: UbatchSeen) -> dict[str, Any] | None:

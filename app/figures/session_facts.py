@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...core.context import Pool, sched_hash_slots
 from ...core.decode.life import Life, PlanSeen, Reservation
 from ...core.decode.log import LifeLog
+from ...core.decode.room import fullest
 from ...core.decode.suggest import suggestions
 from ...core.decode.summary import Summary, summary, summary_sentences
 from ...core.explain.sentence import Sentence, count
@@ -94,22 +94,18 @@ def plan_data(plan: PlanSeen) -> dict[str, Any]:
 
 
 def pools_data(log: LifeLog, life: Life) -> list[dict[str, Any]]:
-    """How full the pools of metadata are with the largest graph of the session."""
-    facts = [plan.facts for one in life.reservations for plan in one.plans]
-    facts += [one.facts for one in life.ubatches if one.facts is not None]
-    if not facts:
+    """How full the pools of metadata are with the graph that fills them most."""
+    room = fullest(log, life)
+    if room is None:
         return []
-    top = max(facts, key=lambda one: one.n_nodes)
-    most = log.setup.max_nodes
-    pool = Pool(most, top.n_nodes, top.n_inputs)
-    tensors, slots = max(one.n_nodes + one.n_leafs for one in facts), sched_hash_slots(most)
+    pool = room.pool
     return [
         {
             "name": "nodes of a graph",
-            "used": f"{top.n_nodes:,}",
-            "of": f"{most:,}",
-            "share": top.n_nodes / most,
-            "told": "graph_max_nodes of the model; the largest graph of this session",
+            "used": f"{pool.n_nodes:,}",
+            "of": f"{pool.max_nodes:,}",
+            "share": pool.n_nodes / pool.max_nodes,
+            "told": f"graph_max_nodes of the model; {room.where} is fullest",
         },
         {
             "name": "pool of a result",
@@ -120,9 +116,9 @@ def pools_data(log: LifeLog, life: Life) -> list[dict[str, Any]]:
         },
         {
             "name": "hash set of the scheduler",
-            "used": f"{tensors:,}",
-            "of": f"{slots:,}",
-            "share": tensors / slots,
+            "used": f"{room.tensors:,}",
+            "of": f"{room.slots:,}",
+            "share": room.tensors / room.slots,
             "told": "nodes and leafs of the graph against its slots",
         },
     ]

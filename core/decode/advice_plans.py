@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from ..explain.sentence import count
 from ..text import bytes_text
 from .advice import Facts, Suggestion, said, times
-from .events import Reserve
+from .advice_outputs import worst_case
+from .summary import plans_of
 
 
 def _offload(facts: Facts) -> Iterator[Suggestion]:
@@ -20,9 +21,10 @@ def _offload(facts: Facts) -> Iterator[Suggestion]:
     yield from said(
         "op_offload",
         hits,
-        f"{times(hits)} planned anew because ops changed their backend{cost}: batches of 32 tokens and more "
-        "take weights from the CPU to a device, smaller ones do not. `--no-op-offload` keeps them on the CPU; with all "
-        "layers on devices (`-ngl 99`) there is nothing to switch.",
+        f"{times(hits)} planned anew because ops changed their backend{cost}: ops with 32 rows and "
+        "more take weights from the CPU to a device (matrix products from 32 tokens on, others, such as norms per "
+        "head, earlier), smaller ones do not. `--no-op-offload` keeps them on the CPU; with all layers on devices "
+        "(`-ngl 99`) there is nothing to switch.",
     )
 
 
@@ -49,7 +51,7 @@ def _reservations(facts: Facts) -> Iterator[Suggestion]:
     ):
         hits = [one for one in again if word in one.why]
         if hits:
-            plans = sum(len(one.plans) for one in hits)
+            plans = sum(plans_of(one) for one in hits)
             text = f"**{count(len(hits), 'reservation')}** ({count(plans, 'plan')}) because of a {word}: {cure}."
             yield Suggestion(topic, text, len(hits))
 
@@ -87,32 +89,7 @@ def _space(facts: Facts) -> Iterator[Suggestion]:
         )
 
 
-def _worst_case(facts: Facts) -> Iterator[Suggestion]:
-    """Logits are reserved for every token of a micro-batch, and most sessions read one row."""
-    used = max((one.ubatch.n_outputs for one in facts.life.ubatches), default=0)
-    plans = [plan for one in facts.life.reservations for plan in one.plans if plan.kind is Reserve.PREFILL and plan.ok]
-    reserved = max((plan.n_outputs for plan in plans), default=0)
-    if not used or used >= reserved or facts.log.script.context.n_outputs_max or facts.log.script.context.embeddings:
-        return
-    most = max(used, facts.log.setup.options.n_seq_max)
-    if most < reserved:
-        rows = next(
-            (one.ne[1] for one in facts.log.setup.header.tensors if one.name in _VOCABULARY and len(one.ne) > 1), 0
-        )
-        saved = f", {bytes_text(4 * rows * (reserved - most))} of them less" if rows else ""
-        yield Suggestion(
-            "n_outputs_max",
-            f"The worst case has **{count(reserved, 'output')}**, and no ubatch had more than **{used:,}**: "
-            f"`n_outputs_max = {most}` (llama_context_params) reserves logits for so many{saved}; more in one ubatch "
-            "would end the process.",
-        )
-
-
-_VOCABULARY = ("output.weight", "token_embd.weight")
-"""Their rows are the tokens of the vocabulary."""
-
-
 PLAN_RULES: tuple[Callable[[Facts], Iterator[Suggestion]], ...] = (
-    _offload, _fit, _reservations, _memory, _space, _worst_case,
+    _offload, _fit, _reservations, _memory, _space, worst_case,
 )  # fmt: skip
 """Each looks for its evidence."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from ..explain.sentence import count
 from .advice import Facts, Suggestion, said, times
-from .life import UbatchSeen
+from .life import Life, StepSeen, UbatchSeen
 from .reasons import n_kv_step
 
 
@@ -25,13 +25,34 @@ def _outputs(facts: Facts) -> Iterator[Suggestion]:
     slots = facts.of("slot")
     before = {one.number: facts.life.ubatches[one.number - 1] for one in slots if one.number}
     same = [one for one in slots if one.number in before and _but_outputs(one, before[one.number])]
-    hits = sorted(facts.only(facts.of("n_outputs"), "n_outputs") + same, key=lambda one: one.number)
+    alike = facts.only(facts.of("n_outputs"), "n_outputs") + same
+    hits = sorted((one for one in alike if _flags_differ(facts.life, one)), key=lambda one: one.number)
     yield from said(
         "n_outputs",
         hits,
         f"{times(hits)} unlike the one before in the number of outputs alone: keep the `logits` flags of a batch "
         "constant for each kind of batch (always the last token, or always all).",
     )
+
+
+def _flags_differ(life: Life, one: UbatchSeen) -> bool:
+    """The caller asked for other outputs; not so where a batch with the usual ones was cut into ubatches."""
+    step = life.steps[one.step]
+    before = life.steps[life.ubatches[one.number - 1].step]
+    if step is before:
+        return False
+    whole = all(last - first == 1 for first, last in (step.ubatches, before.ubatches))
+    return whole or _asked(life, step).isdisjoint(_asked(life, before))
+
+
+def _asked(life: Life, step: StepSeen) -> set[str]:
+    """Which tokens of a batch may have been flagged, by their number."""
+    ubatches = life.ubatches[slice(*step.ubatches)]
+    outputs = sum(one.ubatch.n_outputs for one in ubatches)
+    tokens = sum(one.ubatch.n_tokens for one in ubatches)
+    sequences = len({seq for one in ubatches for seq in one.ubatch.seq_id_unq})
+    kinds = {"none": 0, "all": tokens, "one of each sequence": sequences}
+    return {kind for kind, number in kinds.items() if number == outputs} or {"some"}
 
 
 def _but_outputs(one: UbatchSeen, before: UbatchSeen) -> bool:

@@ -74,9 +74,9 @@ class Context:
         """
         self._log, self._record, self._source = log, log.events.append, source
         setup = self._setup = log.setup
-        given = log.script.context
         self.memory = memory
-        self.embeddings, self.causal, self.warmup, self.aborting = given.embeddings, True, False, False
+        self.embeddings, self.causal = setup.embeddings, setup.causal
+        self.warmup = self.aborting = False
         self.samplers: dict[int, int] = {}
         self.n_reused = 0
         self.need_reserve = "the context is made"

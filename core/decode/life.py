@@ -85,6 +85,8 @@ class UbatchSeen:
         moved: some buffer was made anew, so addresses of the device changed.
         address_set: number of the set of addresses in force: equal numbers mean that no tensor moved.
         address_since: number of the micro-batch since which these addresses have held.
+        graph_since: number of the micro-batch since which addresses and shapes have both been the same: a graph that a
+            device captured then is valid as it is.
         first_moved: the first tensor that has another address than before: (name, before, now), each (backend, chunk,
             offset); None where none moved within its buffer.
         nodes_built: nodes that were built for it, 0 when re-used.
@@ -111,6 +113,7 @@ class UbatchSeen:
     moved: bool = False
     address_set: int = -1
     address_since: int = -1
+    graph_since: int = -1
     first_moved: tuple[str, Slot, Slot] | None = None
     nodes_built: int = 0
     bytes_made: int = 0
@@ -130,6 +133,7 @@ class StepSeen:
         turn: which repeat, from 0.
         ret: what it returned; None for calls without a result.
         refused: why llama_decode did not begin, "" when it did.
+        not_removed: why llama_memory_seq_rm returned false, "" where it did not.
         ubatches: (first, behind the last) of `Life.ubatches`.
         reservations: indices in `Life.reservations` of those made in it.
         shift_runs: runs of the K-shift graphs, one for each cache.
@@ -141,6 +145,7 @@ class StepSeen:
     turn: int
     ret: int | bool | None = None
     refused: str = ""
+    not_removed: str = ""
     ubatches: tuple[int, int] = (0, 0)
     reservations: list[int] = field(default_factory=list)
     shift_runs: tuple[int, ...] = ()
@@ -183,6 +188,7 @@ class _Fold:
         self.life = Life()
         self.book = FactsBook(log.runs)
         self.runs = log.runs
+        self.log = log
         self.sets: dict[object, int] = {}
         self.n_copies = 1
         self.generation = -1
@@ -197,7 +203,11 @@ class _Fold:
         self.life.steps.append(StepSeen(event.step, event.turn, ubatches=(count, count)))
 
     def end(self, event: ev.StepEnd) -> None:
-        self.life.steps[-1].ret = event.ret
+        seen = self.life.steps[-1]
+        seen.ret = event.ret
+        removal = self.log.script.steps[seen.step].seq_rm
+        if removal is not None and event.ret is False:
+            seen.not_removed = _not_removed(removal[0], self.log.setup.n_rs_seq)
 
     def refused(self, event: ev.Refused) -> None:
         self.life.steps[-1].refused = event.reason
@@ -268,6 +278,7 @@ class _Fold:
         ubatch.run, ubatch.facts = before.run, before.facts
         ubatch.cur_copy, ubatch.next_copy = before.cur_copy, before.next_copy
         ubatch.address_set, ubatch.address_since = before.address_set, before.address_since
+        ubatch.graph_since = before.graph_since
 
     def rebuilt(self, event: ev.Rebuilt) -> None:
         ubatches = self.life.ubatches
@@ -289,6 +300,8 @@ class _Fold:
         else:
             ubatch.address_since = ubatch.number
             ubatch.first_moved = self._first_moved(before, ubatch)
+        stays = before is not None and before.shape == ubatch.shape and ubatch.address_since < ubatch.number
+        ubatch.graph_since = before.graph_since if before is not None and stays else ubatch.number
 
     def _first_moved(self, before: UbatchSeen | None, now: UbatchSeen) -> tuple[str, Slot, Slot] | None:
         """Tensors are the same when they are called the same; copies of the scheduler are left out."""
@@ -305,6 +318,13 @@ class _Fold:
 
     def finished(self, event: ev.UbatchEnd) -> None:
         self.life.ubatches[-1].status = event.status
+
+
+def _not_removed(seq: int, n_rs_seq: int) -> str:
+    """Only recurrent states refuse: they hold no single positions."""
+    if seq < 0:
+        return "recurrent states are removed of one sequence at a time"
+    return "a recurrent state cannot be rolled back" + (f" twice, nor over more than {n_rs_seq}" if n_rs_seq else "")
 
 
 def _own(facts: RunFacts, n_graph: int) -> Iterator[tuple[int, Slot]]:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import msgspec
+
 from ..errors import InputError, nearest
 from .script import ContextGiven, DeviceGiven, Group, ModelGiven, Script, Step
 
@@ -46,7 +48,7 @@ def _script(
         name=name,
         about=PRESETS[name].teaches,
         model=model,
-        context=context,
+        context=msgspec.structs.replace(context, flash_attn="auto", swa_full=False),  # as llama.cpp's tools begin
         devices=devices,
         model_params=model_params or ModelGiven(),
         steps=tuple(steps),
@@ -136,7 +138,8 @@ PRESETS: dict[str, Preset] = {
     ),
     "offload": Preset(
         "Op offload switching between prompt and decode",
-        "Half of the layers on a GPU: 32 tokens and more take the weights of the rest there too, so plans alternate.",
+        "Half of the layers on a GPU: ops with 32 rows and more (matrix products from 32 tokens on, norms per head "
+        "earlier) take the weights of the rest there too, so plans alternate.",
         _offload,
     ),
     "drafts": Preset(

@@ -235,7 +235,7 @@ def _check_whole(script: Script) -> None:
         for total, most, what in (
             (tokens, MAX_TOKENS, "tokens"),
             (decodes, MAX_DECODES, "decodes"),
-            (ubatches, MAX_DECODES, "micro-batches"),
+            (ubatches, MAX_DECODES, "ubatches"),
             (calls, MAX_CALLS, "calls"),
         ):
             if total > most:

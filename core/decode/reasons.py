@@ -158,7 +158,7 @@ def short_reason(life: Life, number: int) -> str:
     check = leading_check(life, number)
     if check is None:
         one = life.ubatches[number]
-        slot = f"outputs {life.ubatches[number - 1].ubatch.n_outputs} → {one.ubatch.n_outputs}, another slot"
+        slot = f"outputs {life.ubatches[number - 1].ubatch.n_outputs} → {one.ubatch.n_outputs}: the other result object"
         return slot if one.why is Why.OTHER_SLOT and number else reason.because
     if check.name == "can_reuse":
         return f"{check.group} never allows it"

@@ -57,7 +57,7 @@ def script_options(script: Script, devices: tuple[DeviceSpec, ...]) -> Options:
         type_v=_cache_type("type_v", given.type_v),
         n_gpu_layers=model.n_gpu_layers,
         split_mode=SplitMode(model.split_mode),
-        overrides=_overrides(model.tensor_override),
+        overrides=read_overrides(model.tensor_override),
         offload_kqv=given.offload_kqv,
         op_offload=given.op_offload,
         swa_full=given.swa_full,
@@ -96,7 +96,7 @@ def _cache_type(key: str, name: str) -> DType:
     return DTYPES[name]
 
 
-def _overrides(text: str) -> tuple[Override, ...]:
+def read_overrides(text: str) -> tuple[Override, ...]:
     """`REGEX`, `REGEX -> BUFFER`, several with commas.
 
     Raises:

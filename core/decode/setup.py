@@ -47,6 +47,7 @@ class Setup:
         flash: the graphs use flash attention (auto is resolved).
         flash_auto: it was asked for as auto, which costs a probe.
         embeddings: results are embeddings when the context begins.
+        causal: attention is causal when the context begins, as the model says.
         pooling: enum llama_pooling_type as a number, the model's own where the script leaves it open.
         n_vocab: tokens of the vocabulary.
         n_embd_out: elements of an embedding.
@@ -68,6 +69,7 @@ class Setup:
     flash: bool
     flash_auto: bool
     embeddings: bool
+    causal: bool
     pooling: int
     n_vocab: int
     n_embd_out: int
@@ -138,6 +140,7 @@ def make_setup(script: Script, header: Header) -> tuple[Setup, GraphSource]:
         flash=on,
         flash_auto=auto,
         embeddings=given.embeddings,
+        causal=loaded.facts.causal,
         pooling=_pooling(header, used.pooling),
         n_vocab=loaded.facts.n_vocab,
         n_embd_out=number(header, "embedding_length_out", 0) or number(header, "embedding_length", 0),

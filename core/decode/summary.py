@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ..explain.sentence import Sentence, count
 from ..text import bytes_text
-from .life import Life
+from .events import Reserve
+from .life import Life, Reservation
 from .reasons import BECAUSE, n_kv_step, reason_of
 
 
@@ -35,6 +36,8 @@ class Summary:
     Attributes:
         decodes: calls of llama_decode that were not refused.
         refused: calls that were.
+        not_removed: calls of llama_memory_seq_rm that returned false.
+        keeps: why, of the first of them.
         ubatches: micro-batches.
         reused: of them with the graph of the one before.
         reasons: of the rebuilt ones, the most frequent first.
@@ -42,15 +45,20 @@ class Summary:
         moved: micro-batches for which a buffer was made anew.
         address_changes: micro-batches after the first with which some tensor got another address.
         addresses_since: the micro-batch since which no tensor moved, -1 where there are no addresses.
+        graph_since: the micro-batch since which addresses and shapes are both the same, likewise.
         nodes_built: nodes of all graphs that were built for micro-batches.
+        nodes_reserved: nodes of all graphs that were built for reservations, probes included.
         bytes_made: bytes of buffers that were made anew for them.
         reservations: sched_reserve, and plans after memory updates.
         plans: graphs that those planned.
+        probes: graphs that those only split, to see which device would run an op.
         aborted: micro-batches that were aborted or could not be allocated.
     """
 
     decodes: int
     refused: int
+    not_removed: int
+    keeps: str
     ubatches: int
     reused: int
     reasons: tuple[Grouped, ...]
@@ -58,10 +66,13 @@ class Summary:
     moved: int
     address_changes: int
     addresses_since: int
+    graph_since: int
     nodes_built: int
+    nodes_reserved: int
     bytes_made: int
     reservations: int
     plans: int
+    probes: int
     aborted: int
 
     @property
@@ -77,10 +88,12 @@ class Summary:
 
 def summary(life: Life) -> Summary:
     """Count."""
-    ubatches = life.ubatches
+    ubatches, keeps = life.ubatches, [step.not_removed for step in life.steps if step.not_removed]
     return Summary(
         decodes=sum(1 for step in life.steps if step.ubatches[1] > step.ubatches[0]),
         refused=sum(1 for step in life.steps if step.refused),
+        not_removed=len(keeps),
+        keeps=keeps[0] if keeps else "",
         ubatches=len(ubatches),
         reused=sum(one.reused for one in ubatches),
         reasons=_reasons(life),
@@ -88,12 +101,25 @@ def summary(life: Life) -> Summary:
         moved=sum(one.moved for one in ubatches),
         address_changes=sum(one.address_since == one.number for one in ubatches[1:]),
         addresses_since=ubatches[-1].address_since if ubatches else -1,
+        graph_since=ubatches[-1].graph_since if ubatches else -1,
         nodes_built=sum(one.nodes_built for one in ubatches),
+        nodes_reserved=sum(nodes_of(one) for one in life.reservations),
         bytes_made=sum(one.bytes_made for one in ubatches),
         reservations=len(life.reservations),
-        plans=sum(len(one.plans) for one in life.reservations),
+        plans=sum(plans_of(one) for one in life.reservations),
+        probes=sum(len(one.plans) - plans_of(one) for one in life.reservations),
         aborted=sum(one.status != 0 for one in ubatches),
     )
+
+
+def nodes_of(one: Reservation) -> int:
+    """Nodes that were built for a reservation: of what it planned, and of what it only split."""
+    return sum(plan.facts.n_nodes for plan in one.plans)
+
+
+def plans_of(one: Reservation) -> int:
+    """Graphs that a reservation planned; a probe is split and no more."""
+    return sum(plan.kind is not Reserve.PROBE for plan in one.plans)
 
 
 def _reasons(life: Life) -> tuple[Grouped, ...]:
@@ -125,10 +151,10 @@ def headline(total: Summary) -> str:
 
     >>> from .life import Life
     >>> headline(summary(Life()))
-    'no micro-batch was computed'
+    'no ubatch was computed'
     """
     if not total.ubatches:
-        return "no micro-batch was computed"
+        return "no ubatch was computed"
     parts = [f"{total.reused:,} of {count(total.ubatches, 'ubatch', 'ubatches')} re-used"]
     parts += [f"{count(one.count, 'rebuild')} because {one.because}" for one in total.reasons]
     return "; ".join(parts)
@@ -139,7 +165,9 @@ def summary_sentences(total: Summary) -> list[Sentence]:
     found = [Sentence("reuse", headline(total) + ".")]
     if total.ubatches:
         built = f"**{count(total.nodes_built, 'node')}** built for {count(total.rebuilt, 'graph')}"
-        planned = f"{count(total.plans, 'plan')} reserved in {count(total.reservations, 'reservation')}"
+        built += f" and {total.nodes_reserved:,} for reservations" if total.reservations else ""
+        probes = f" and {count(total.probes, 'probe')}" if total.probes else ""
+        planned = f"{count(total.plans, 'plan')}{probes} reserved in {count(total.reservations, 'reservation')}"
         again = f"{count(total.replanned, 'time')} planned anew on the way"
         found.append(Sentence("cost", f"{built}; {planned}, {again}."))
     for why, number in total.replans:
@@ -152,6 +180,9 @@ def summary_sentences(total: Summary) -> list[Sentence]:
         found.append(Sentence("addresses", _addresses(total)))
     if total.refused:
         found.append(Sentence("refused", f"{count(total.refused, 'batch', 'batches')} refused.", alarm=True))
+    if total.not_removed:
+        text = f"{count(total.not_removed, 'removal')} refused: {total.keeps}."
+        found.append(Sentence("not_removed", text, alarm=True))
     if total.aborted:
         text = f"{count(total.aborted, 'ubatch', 'ubatches')} aborted or not allocated."
         found.append(Sentence("aborted", text, alarm=True))
@@ -160,10 +191,11 @@ def summary_sentences(total: Summary) -> list[Sentence]:
 
 def _addresses(total: Summary) -> str:
     """Of interest to whoever captures graphs."""
+    shapes = f"addresses and shapes are the same since ubatch {total.graph_since:,}."
     if not total.address_changes:
-        return "No tensor moved after the first graph: a CUDA graph captured then keeps its addresses."
+        return f"No tensor moved after the first graph: a CUDA graph captured then keeps its addresses; {shapes}"
     times = count(total.address_changes, "time")
-    return f"Tensors moved {times}; none has since ubatch {total.addresses_since:,}."
+    return f"Tensors moved {times}; none has since ubatch {total.addresses_since:,}, {shapes}"
 
 
 REPLAN_WORDS = {

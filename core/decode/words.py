@@ -1,4 +1,4 @@
-"""What happened to a micro-batch, a call or a reservation, in sentences with both values of every condition."""
+"""What happened to a ubatch, a call or a reservation, in sentences with both values of every condition."""
 
 from __future__ import annotations
 
@@ -24,6 +24,9 @@ def ubatch_sentences(log: LifeLog, life: Life, number: int) -> list[Sentence]:
     found = [_reused(one) if one.reused else _rebuilt(life, one)]
     leading = None if one.reused else leading_check(life, number)
     others = [check for check in one.checks if not check.holds and check is not leading]
+    failed = counted(one)
+    if failed and not one.reused:
+        found.append(Sentence("counted", f"{failed}."))
     if others:
         listed = ", ".join(f"{name(check.name)} {check.active} → {check.now}" for check in others[:6])
         more = f" and {len(others) - 6} more" if len(others) > 6 else ""
@@ -36,11 +39,22 @@ def ubatch_sentences(log: LifeLog, life: Life, number: int) -> list[Sentence]:
     return found
 
 
+def counted(one: UbatchSeen) -> str:
+    """How many of the conditions that were asked do not hold, as every place that counts them says it."""
+    asked, failed = len(one.checks), sum(not check.holds for check in one.checks)
+    if not asked:
+        return ""
+    if not failed:
+        return f"All {count(asked, 'condition')} hold"
+    return f"{failed:,} of {count(asked, 'condition')} asked {'fails' if failed == 1 else 'fail'}"
+
+
 def _reused(one: UbatchSeen) -> Sentence:
+    held = counted(one)
     return Sentence(
         "reused",
-        f"**Re-used** (re-use {one.n_reused:,}): all {count(len(one.checks), 'condition')} hold, so the graph, its "
-        "plan and every address stay; only the inputs are set.",
+        f"**Re-used** (re-use {one.n_reused:,}): {held[0].lower()}{held[1:]}, so the graph, its plan and every address "
+        "stay; only the inputs are set.",
     )
 
 
@@ -74,7 +88,9 @@ def _without_checks(life: Life, one: UbatchSeen) -> str:
             if one.ubatch.n_outputs
             else "has no outputs and the graph before had"
         )
-        return f"this micro-batch {has}; llama.cpp keeps a graph of each kind, and only the last one built is active."
+        return (
+            f"this ubatch {has}; graphs with and without outputs are kept apart, and only the last one built is active."
+        )
     if key == "first":
         return "it is the first of this context; reserved graphs are never used again."
     if key == "memory":
@@ -162,12 +178,15 @@ def address_sentence(life: Life, number: int) -> Sentence | None:
             f"**Addresses changed** with it{moved}: a CUDA graph captured before points at the old ones.",
             alarm=True,
         )
-    since = life.ubatches[one.address_since]
-    if since.shape == one.shape:
-        end = ": a CUDA graph captured then still fits, addresses and shapes."
-    else:
-        end = ", but the shapes are others, so a CUDA graph captured then has to be updated."
-    return Sentence("addresses", f"No tensor moved since ubatch **{one.address_since:,}**{end}")
+    if one.graph_since == number:
+        text = f"No tensor moved since ubatch **{one.address_since:,}**, but the shapes are others than before: a CUDA "
+        return Sentence("addresses", f"{text}graph captured before has to be updated.")
+    text = (
+        f"**Same addresses and shapes** since ubatch **{one.graph_since:,}**: a CUDA graph captured then stays valid."
+    )
+    if one.address_since < one.graph_since:
+        text += f" Same addresses since ubatch **{one.address_since:,}**."
+    return Sentence("addresses", text)
 
 
 def _status(one: UbatchSeen) -> Sentence:
@@ -184,6 +203,9 @@ def step_sentences(life: Life, index: int) -> list[Sentence]:
     found = []
     if step.refused:
         found.append(_refused(step))
+    if step.not_removed:
+        text = f"**The removal was refused** (llama_memory_seq_rm returns false): {step.not_removed}."
+        found.append(Sentence("not_removed", text, alarm=True))
     if step.shift_runs:
         found.append(
             Sentence(
@@ -251,9 +273,7 @@ def pipeline_sentences(life: Life) -> list[Sentence]:
         fail = count(missing, "condition fails", "conditions fail")
         end = f"**No pipeline parallelism**: {fail}; one copy of each input."
     elif copies > 1:
-        end = (
-            f"**Pipeline parallelism**: {copies} copies of each input, so that devices work on different micro-batches."
-        )
+        end = f"**Pipeline parallelism**: {copies} copies of each input, so that devices work on different ubatches."
     else:
         end = "Pipeline parallelism was given up: **one copy** of each input."
     return [*found, Sentence("pipeline-end", end)]

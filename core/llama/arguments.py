@@ -21,16 +21,29 @@ def read_words(words: Sequence[str]) -> Options:
     Raises:
         InputError: an unknown flag or an unusable value.
     """
-    options, unknown = _read(words)
+    values, unknown = _read(words)
     if unknown:
         raise InputError(f"{unknown[0]}: no option of galloscope{nearest(unknown[0], BY_NAME)}")
-    return options
+    return Options(**values)
 
 
 def read_command(text: str) -> tuple[Options, list[str]]:
     """Options from one line of text, and what was passed over: `llama-server -m x.gguf -ngl 20 --temp 0.7`.
 
     A command of llama.cpp has many flags that change neither graph nor memory, so an unknown flag is no error here.
+
+    Raises:
+        InputError: the line cannot be cut into words, or a known flag has an unusable value.
+    """
+    values, unknown = read_given(text)
+    return Options(**values), unknown
+
+
+def read_given(text: str) -> tuple[dict[str, Any], list[str]]:
+    """The same, but only the options that the line names, by the attribute of `Options`.
+
+    >>> read_given("llama-server -c 8192 -fa auto --temp 0.7")
+    ({'n_ctx': 8192, 'flash_attn': <FlashAttn.AUTO: 'auto'>}, ['--temp'])
 
     Raises:
         InputError: the line cannot be cut into words, or a known flag has an unusable value.
@@ -46,7 +59,7 @@ def read_command(text: str) -> tuple[Options, list[str]]:
     return _read(words)
 
 
-def _read(words: Sequence[str]) -> tuple[Options, list[str]]:
+def _read(words: Sequence[str]) -> tuple[dict[str, Any], list[str]]:
     values: dict[str, Any] = {}
     unknown: list[str] = []
     position = 0
@@ -77,7 +90,7 @@ def _read(words: Sequence[str]) -> tuple[Options, list[str]]:
         else:
             set_value(values, flag, read_value(flag, name, given), name)
             position += not equals
-    return Options(**values), unknown
+    return values, unknown
 
 
 def _is_no_flash(word: str | None) -> bool:

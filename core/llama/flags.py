@@ -6,7 +6,7 @@ everywhere. Source: common/arg.cpp, llama.cpp b11549.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import msgspec
@@ -232,13 +232,23 @@ def words(options: Options) -> list[str]:
     ['-c', '8192', '--no-op-offload']
     """
     usual = Options()
+    given = {flag.field: getattr(options, flag.field) for flag in FLAGS}
+    return given_words({field: value for field, value in given.items() if value != getattr(usual, field)})
+
+
+def given_words(given: Mapping[str, Any]) -> list[str]:
+    """Options by the attribute of `Options` as arguments, those that are llama.cpp's defaults too.
+
+    >>> given_words({"op_offload": True, "n_ctx": 4096})
+    ['-c', '4096', '--op-offload']
+    """
     out: list[str] = []
     for flag in FLAGS:
-        value = getattr(options, flag.field)
-        if value == getattr(usual, flag.field):
+        if flag.field not in given:
             continue
+        value = given[flag.field]
         if flag.switch is not None:
-            out.append(flag.names[0])
+            out += (flag.names if value == flag.switch else flag.undo)[:1]
         else:
             for text in flag.show(value):
                 out += [flag.names[0], text]

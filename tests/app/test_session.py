@@ -4,14 +4,14 @@ import gzip
 import json
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from flask.testing import FlaskClient
 
 from galloscope.app import session_open
 from galloscope.app.figures.columns import values
-from galloscope.app.figures.session import REBUILT, REPLANNED, REUSED, STOPPED, session_scene
+from galloscope.app.figures.session import REBUILT, REFUSED, REPLANNED, REUSED, STOPPED, session_scene
 from galloscope.app.figures.session_detail import ubatch_data
 from galloscope.app.figures.session_words import step_text
 from galloscope.app.samples import SESSIONS, session_samples
@@ -23,7 +23,10 @@ from galloscope.core.decode.presets import PRESETS
 from galloscope.core.decode.read import parse_script
 from galloscope.core.decode.script import Group, Step
 from galloscope.core.decode.session import play
-from galloscope.core.gguf.read import parse_header
+from galloscope.core.decode.summary import summary
+from galloscope.core.decode.words import counted
+from galloscope.core.gguf.read import parse_header, read_header
+from galloscope.tests.corpora import GOLDEN
 
 SENT = {"X-Galloscope": "1"}
 MODEL = "small-llama.gguf"
@@ -54,8 +57,9 @@ def opened(client: FlaskClient, told: dict[str, Any]) -> dict[str, Any]:
     return told
 
 
-def open_source(client: FlaskClient, source: str) -> dict[str, Any]:
-    return opened(client, client.post("/open", json={"source": source}, headers=SENT).get_json())
+def open_source(client: FlaskClient, source: str, options: str = "") -> dict[str, Any]:
+    asked = {"source": source, "options": options}
+    return opened(client, client.post("/open", json=asked, headers=SENT).get_json())
 
 
 def played(name: str) -> tuple[LifeLog, Life]:
@@ -115,9 +119,37 @@ def test_a_script_by_path_takes_the_model_beside_it(client: FlaskClient, model: 
     path = model.parent / "one.json"
     path.write_bytes(SCRIPT)
     told = open_source(client, f"path:{path}")
-    assert told["life"] == {"ubatches": 4, "base": f"path:{model}"}
+    assert told["life"] == {"ubatches": 4, "base": f"path:{model}", "line": ""}
     model.unlink()
     assert "is missing: looked in" in open_source(client, f"path:{path}")["error"]
+
+
+def test_the_folder_of_models_is_looked_in_last(client: FlaskClient, store: SessionStore, model: Path) -> None:
+    folder = model.parent / "models"
+    folder.mkdir()
+    there = shutil.copy(model, folder)
+    path = model.parent / "one.json"
+    path.write_bytes(SCRIPT)
+    store.models = folder
+    assert open_source(client, f"path:{path}")["life"]["base"] == f"path:{model}"
+    model.unlink()
+    assert open_source(client, f"path:{path}")["life"]["base"] == f"path:{there}"
+    query = {"name": "one.json", "base": ""}
+    sent = client.post("/open/upload", query_string=query, data=SCRIPT, headers=SENT).get_json()
+    assert opened(client, sent)["life"] == {"ubatches": 4, "base": f"path:{there}", "line": ""}
+
+
+@pytest.mark.parametrize("name", ["../small-llama.gguf", "models/small-llama.gguf", "..", "none.gguf"])
+def test_no_file_outside_the_folder_of_models_is_asked_for(
+    client: FlaskClient, store: SessionStore, model: Path, name: str
+) -> None:
+    store.models = model.parent / "models"
+    store.models.mkdir()
+    shutil.copy(model, store.models)
+    data = json.dumps({"model": name, "steps": json.loads(STEPS)}).encode()
+    sent = client.post("/open/upload", query_string={"name": "one.json", "base": ""}, data=data, headers=SENT)
+    told = opened(client, sent.get_json())["error"]
+    assert ("with --models FOLDER" if name == "none.gguf" else "is not a plain file name") in told
 
 
 def test_a_script_that_is_sent_takes_the_model_that_is_open(client: FlaskClient, model: Path) -> None:
@@ -153,6 +185,33 @@ def test_presets_are_played_on_a_model(client: FlaskClient, model: Path, preset:
 )
 def test_what_is_no_preset_says_why(client: FlaskClient, model: Path, source: str, words: str) -> None:
     assert words in open_source(client, source.replace("{model}", str(model)))["error"]
+
+
+def test_a_preset_is_played_under_the_options_of_the_model(client: FlaskClient, model: Path) -> None:
+    source = f"preset:chat@path:{model}"
+    plain = open_source(client, source)
+    told = open_source(client, source, "llama-server -ub 64 -c 8192 --temp 1")
+    assert (plain["life"]["line"], told["life"]["line"]) == ("", "-c 8192 -ub 64")
+    assert told["about"] == f"{PRESETS['chat'].teaches} Under -c 8192 -ub 64."
+    assert told["session"] != plain["session"]
+    again = open_source(client, source, told["life"]["line"])
+    assert again["session"] == told["session"]
+    scene = json.loads(gzip.decompress(client.get(f"/life/{told['session']}.json").data))
+    assert scene["settings"].startswith("8,192 cells · ubatches of 64 ")
+    assert scene["about"] == told["about"]
+    assert "-ts 3,1: a session divides layers" in open_source(client, source, "-ts 3,1")["error"]
+
+
+def test_what_a_command_says_besides_is_told_with_the_preset(client: FlaskClient, model: Path) -> None:
+    asked = {"source": f"preset:drafts@path:{model}", "options": "-c 2048 --temp 1"}
+    assert client.post("/open", json=asked, headers=SENT).get_json()["skipped"] == ["--temp"]
+
+
+def test_options_are_of_presets_only(client: FlaskClient, model: Path) -> None:
+    path = model.parent / "one.json"
+    path.write_bytes(SCRIPT)
+    told = open_source(client, f"path:{path}", "-c 8192")
+    assert (told["life"]["line"], told["session"]) == ("", open_source(client, f"path:{path}")["session"])
 
 
 def test_playing_can_be_cancelled(
@@ -191,6 +250,46 @@ def test_columns_say_what_the_life_says() -> None:
     assert at == sorted(at)
 
 
+@pytest.mark.parametrize("name", [one.name for one in session_samples()])
+def test_the_page_sums_up_to_what_the_summary_says(name: str) -> None:
+    log, life = played(name)
+    scene, total = session_scene(log, life), summary(life)
+
+    def sums(key: str, kind: Literal["int32", "float64"] = "int32") -> float:
+        return sum(sum(values(scene[table][key], kind)) for table in ("ubatches", "marks"))
+
+    assert sums("nodes") == total.nodes_built + total.nodes_reserved
+    assert sums("plans") == total.plans + total.replanned
+    assert sums("made", "float64") >= total.bytes_made
+
+
+def test_a_removal_that_is_refused_is_a_mark_and_an_answer() -> None:
+    steps = b'[{"decode": [{"n": 9}]}, {"seq_rm": [0, 3, -1]}, {"decode": [{"n": 1}]}]'
+    script = parse_script(b'{"model": "mamba.gguf", "steps": ' + steps + b"}", "one")
+    log = play(script, read_header(GOLDEN / "models" / "mamba.gguf"))
+    scene = session_scene(log, fold(log))
+    kinds, texts = values(scene["marks"]["kind"], "uint8"), values(scene["marks"]["text"], "int32")
+    said = [scene["words"][text] for kind, text in zip(kinds, texts, strict=True) if kind == REFUSED]
+    assert said == [
+        "seq_rm 0 from 3: The removal was refused (llama_memory_seq_rm returns false): a recurrent state cannot be "
+        "rolled back."
+    ]
+    assert [("1 removal refused: a recurrent state cannot be rolled back.", "")] in scene["answers"]
+
+
+def test_the_page_tells_graphs_and_addresses_apart() -> None:
+    log, life = played("four-slots")
+    for one in life.ubatches:
+        told = ubatch_data(log, life, one.number)
+        at = told["addresses"]
+        assert (at["since"], at["graph_since"]) == (one.address_since, one.graph_since)
+        assert at["since"] <= at["graph_since"] <= one.number <= at["graph_last"] <= at["last"]
+        assert told["counted"] == counted(one)
+        said = [words for sentence in told["why"] for words, _ in sentence["parts"]]
+        if one.checks and not one.reused:
+            assert f"{told['counted']}." in said
+
+
 def test_the_failed_condition_comes_first() -> None:
     log, life = played("half-on-a-gpu")
     found = ubatch_data(log, life, 5)
@@ -205,7 +304,7 @@ def test_the_failed_condition_comes_first() -> None:
     assert found["worst"]["run"] != found["run"]
 
 
-def test_facts_beside_the_micro_batches() -> None:
+def test_facts_beside_the_ubatches() -> None:
     log, life = played("two-gpus")
     scene = session_scene(log, life)
     assert [one["holds"] for one in scene["conditions"]] == [True] * len(life.conditions)

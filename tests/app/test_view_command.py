@@ -7,7 +7,7 @@ import pytest
 
 from galloscope.app.cli import main
 from galloscope.app.cli.view import listen, open_first, source_of
-from galloscope.app.samples import FIRST, find_sample
+from galloscope.app.samples import FIRST, SESSIONS, find_sample
 from galloscope.app.session_open import open_life
 from galloscope.app.sessions import Opened, SessionStore
 
@@ -56,6 +56,25 @@ def test_a_session_that_cannot_be_played_is_a_sentence(capsys: pytest.CaptureFix
     told = capsys.readouterr().err
     assert "the model 'nowhere.gguf' of the session is missing" in told
     assert told.count("\n") == 1
+
+
+def test_the_folder_of_models_has_to_be_one(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["view", "--no-browser", "--models", str(tmp_path / "none")]) == 2
+    assert capsys.readouterr().err == f"galloscope: --models {tmp_path / 'none'}: not a folder\n"
+
+
+def test_the_folder_of_models_is_used_before_it_serves(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "one.yaml"
+    script.write_text("model: small-llama.gguf\nsteps:\n  - decode: [{seq: 0}]\n")
+    monkeypatch.chdir(SESSIONS.parent)
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        assert main(["view", str(script), "--no-browser", "--port", port, "--models", SESSIONS.name]) == 2
+    assert "cannot listen on" in capsys.readouterr().err  # the session was played, and only the port is missing
 
 
 def test_a_session_is_played_before_the_page_asks() -> None:

@@ -121,6 +121,34 @@ def test_a_preset_is_played_on_the_model_that_is_open(driver: Driver, model: Pat
     expect(page.locator("#life-preset")).to_have_value("drafts")
 
 
+def test_a_preset_is_played_under_the_options_of_the_model(driver: Driver, model: Path) -> None:
+    page = driver.page
+    options = quote("-c 8192 -ub 64 --device cuda:1GiB")
+    page.goto(f"{driver.address}?file=path:{model}&view=session&options={options}")
+    page.wait_for_selector("#page[data-state=ready]")
+    line = "--device cuda:1GiB -c 8192 -ub 64"
+    expect(page.locator("#life-on")).to_have_text(f"Played on {model.name} under {line}.")
+    page.locator("button[data-life-preset=chat]").click()
+    ready(driver)
+    about = page.locator("#life-about")
+    expect(about).to_contain_text("8,192 cells · ubatches of 64")
+    expect(about).to_contain_text(f"Under {line}.")
+    driver.until(lambda: driver.query("options") == line)
+    page.locator("#life-preset").select_option("drafts")
+    driver.until(lambda: str(driver.query("file")).startswith("preset:drafts@"))
+    ready(driver)
+    expect(about).to_contain_text(f"Under {line}.")
+    page.reload()
+    ready(driver)
+    expect(about).to_contain_text("8,192 cells · ubatches of 64")
+    expect(about).to_contain_text(f"Under {line}.")
+    driver.store._kept.clear()
+    page.keyboard.press("ArrowRight")
+    ready(driver, 1)
+    expect(about).to_contain_text(f"Under {line}.")
+    driver.wrong.clear()  # the 404 of the file that was let go
+
+
 def test_the_failing_condition_stands_first_with_both_values(driver: Driver) -> None:
     open_view(driver)
     page = driver.page

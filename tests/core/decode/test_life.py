@@ -53,6 +53,20 @@ def test_addresses_stand_still_until_a_plan_or_a_graph_moves_them() -> None:
     assert life.ubatches[-1].address_since == grown[-1]
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_same_graph_since_is_where_shape_and_addresses_began(name: str) -> None:
+    ubatches = fold(played(name)).ubatches
+    for one in ubatches:
+        since = ubatches[one.graph_since : one.number + 1]
+        assert one.address_since <= one.graph_since <= one.number
+        assert {(other.shape, other.address_set) for other in since} == {(one.shape, one.address_set)} or one.reused
+        assert {other.address_set for other in since} == {one.address_set}
+        if one.graph_since > one.address_since:
+            assert ubatches[one.graph_since - 1].shape != one.shape
+        if one.reused:
+            assert one.graph_since == ubatches[one.number - 1].graph_since
+
+
 def test_a_kept_plan_keeps_the_addresses_whatever_the_shapes() -> None:
     """n_kv steps from 256 to 512 on one device: the graph is built anew, every tensor stays where it was."""
     life = fold(played("llama-kv-256"))

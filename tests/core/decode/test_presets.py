@@ -47,6 +47,11 @@ def test_offload_plans_anew_at_each_switch() -> None:
     assert dict(summary(life_of("offload", "llama_4l")).replans)["ids_changed"] >= 6
 
 
+def test_offload_goes_by_the_rows_of_an_op() -> None:
+    teaches = PRESETS["offload"].teaches
+    assert "ops with 32 rows and more (matrix products from 32 tokens on, norms per head earlier)" in teaches
+
+
 def test_embeddings_never_re_use() -> None:
     total = summary(life_of("embeddings", "llama"))
     assert (total.reused, reasons(total)["never"]) == (0, 1)

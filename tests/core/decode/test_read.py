@@ -122,12 +122,12 @@ def test_what_is_wrong_and_where(old: str, new: str, told: str) -> None:
     [
         ([{"decode": [{"n": 1_000_000}]}] * 3, "steps[2]: with it there are 3,000,000 tokens, at most 2,000,000"),
         ([{"decode": [{"n": 1}], "repeat": 200_001}], "steps[0]: with it there are 200,001 decodes"),
-        ([{"decode": [{"n": 150_000}]}, {"decode": [{"n": 60_000}]}], "210,000 micro-batches, at most 200,000"),
+        ([{"decode": [{"n": 150_000}]}, {"decode": [{"n": 60_000}]}], "210,000 ubatches, at most 200,000"),
         ([{"clear": True, "repeat": 1_000_000}], "1,000,000 calls, at most 400,000 are played"),
     ],
 )
 def test_totals_are_bounded_before_anything_is_played(steps: list[Any], told: str) -> None:
-    assert told in refused(with_steps(*steps, context={"n_ubatch": 1} if "micro" in told else {}))
+    assert told in refused(with_steps(*steps, context={"n_ubatch": 1} if "ubatches" in told else {}))
 
 
 def test_devices() -> None:

@@ -1,16 +1,21 @@
 """Totals and suggestions: counts that add up, reasons in the order of their number, no advice without evidence."""
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from galloscope.core.decode.life import Life
+from galloscope.core.decode.life import Life, fold
+from galloscope.core.decode.log import LifeLog
+from galloscope.core.decode.session import play
 from galloscope.core.decode.suggest import suggestions
 from galloscope.core.decode.summary import headline, summary, summary_sentences
-from galloscope.tests.core.decode.played import GPU, played
+from galloscope.core.gguf.read import read_header
+from galloscope.core.text import bytes_text
+from galloscope.tests.core.decode.played import GPU, played, script
 
 PROMPT = "{decode: [{n: 8}]}"
 ONE = "{decode: [{n: 1}]}"
@@ -31,7 +36,7 @@ def test_headline() -> None:
 
 
 def test_nothing_happened() -> None:
-    assert [one.text for one in summary_sentences(summary(Life()))] == ["no micro-batch was computed."]
+    assert [one.text for one in summary_sentences(summary(Life()))] == ["no ubatch was computed."]
 
 
 def test_costs_are_told() -> None:
@@ -43,9 +48,10 @@ def test_costs_are_told() -> None:
     assert (total.replanned, total.refused, total.aborted, total.rebuilt) == (1, 1, 1, 2)
     text = " ".join(one.text for one in summary_sentences(total))
     for piece in (
-        "306 nodes built for 2 graphs; 6 plans reserved in 1 reservation, 1 time planned anew",
+        "306 nodes built for 2 graphs and 918 for reservations; 3 plans and 3 probes reserved in 1 reservation, 1 time "
+        "planned anew",
         "1 re-plan because ops went to other backends",
-        "Tensors moved 1 time; none has since ubatch 1.",
+        "Tensors moved 1 time; none has since ubatch 1, addresses and shapes are the same since ubatch 1.",
         "1 batch refused.",
         "1 ubatch aborted or not allocated.",
     ):
@@ -81,13 +87,84 @@ def test_costs_are_told() -> None:
         ("shift", f"[{PROMPT}, {{seq_rm: [0, 0, 2]}}, {{seq_add: [0, 2, -1, -2]}}, {ONE}]", {}, "llama", "", 1),
         ("seq_cp", f"[{PROMPT}, {{seq_cp: [0, 1, -1, -1]}}, {ONE}]", {"n_seq_max": 2}, "llama", "", 1),
         ("no_slot", "[{decode: [{n: 250}]}, {decode: [{n: 30}]}]", {"n_ctx": 256, "n_batch": 256}, "llama", "", 0),
-        ("n_outputs_max", f"[{ONE}]", {}, "llama", "", 0),
     ],
 )
 def test_advice_has_its_evidence(
     topic: str, steps: str, options: dict[str, Any], model: str, more: str, saves: int
 ) -> None:
     assert topics(steps, model, more, **options).get(topic) == saves
+
+
+SAMPLES = Path(__file__).parents[3] / "sample_sessions"
+
+
+def of_a_sample(steps: str, **context: Any) -> tuple[LifeLog, Life]:
+    """On a model with 8,192 tokens of vocabulary."""
+    log = play(script(steps, "small-llama", **context), read_header(SAMPLES / "small-llama.gguf"))
+    return log, fold(log)
+
+
+def test_fewer_outputs_are_advised_with_what_the_buffers_then_have() -> None:
+    steps = "[{decode: [{n: 1}]}]"
+    log, life = of_a_sample(steps, n_ubatch=512)
+    text = next(one.markup for one in suggestions(log, life) if one.topic == "n_outputs_max")
+    _, tried = of_a_sample(steps, n_ubatch=512, n_outputs_max=1)
+    before, after = (one.reservations[0].plans[-1].facts.compute_sizes[0] for one in (life, tried))
+    assert after < before
+    assert f"(`CPU` {bytes_text(before)} → {bytes_text(after)})" in text
+    assert "`n_outputs_max = 1`" in text
+
+
+def test_fewer_outputs_are_not_advised_where_another_tensor_makes_the_peak() -> None:
+    steps = f"[{ONE}]"
+    log, life = played(steps, n_ubatch=256, n_batch=256)
+    assert "n_outputs_max" not in {one.topic for one in suggestions(log, life)}
+    _, tried = played(steps, n_ubatch=256, n_batch=256, n_outputs_max=1)
+    before, after = (one.reservations[0].plans[-1].facts.compute_sizes[0] for one in (life, tried))
+    assert 0 <= before - after < before / 100, "its logits are 256 KiB less, the buffer is not"
+
+
+@pytest.mark.parametrize(
+    ("steps", "ubatches"),
+    [
+        ("[{decode: [{n: 64}]}]", 2),
+        ("[{decode: [{n: 64}]}, {decode: [{n: 64}]}]", 4),
+        ("[{decode: [{n: 33}]}, {decode: [{n: 1}]}, {decode: [{n: 64}]}]", 5),
+    ],
+)
+def test_a_batch_that_is_cut_is_no_change_of_flags(steps: str, ubatches: int) -> None:
+    log, life = played(steps, n_batch=64)
+    assert len(life.ubatches) == ubatches
+    assert "slot" in {one.key for one in summary(life).reasons}
+    assert "n_outputs" not in {one.topic for one in suggestions(log, life)}
+
+
+def test_a_change_of_flags_is_seen_across_batches_that_are_cut() -> None:
+    steps = "[{decode: [{n: 64}], logits: all}, {decode: [{n: 64}]}]"
+    assert topics(steps, n_batch=64)["n_outputs"] == 1
+
+
+def test_removals_that_are_refused_are_counted() -> None:
+    _, life = played(f"[{PROMPT}, {{seq_rm: [0, 3, -1], repeat: 2}}, {{seq_rm: [0, -1, -1]}}]", "mamba")
+    total = summary(life)
+    assert total.not_removed == 2
+    told = [one for one in summary_sentences(total) if one.topic == "not_removed"]
+    assert [one.text for one in told] == ["2 removals refused: a recurrent state cannot be rolled back."]
+    assert told[0].alarm
+
+
+def test_probes_are_no_plans() -> None:
+    _, life = played(f"[{ONE}, {{clear_cvec: true}}, {ONE}]")
+    total = summary(life)
+    assert (total.reservations, total.plans, total.probes) == (2, 6, 3)
+    assert total.plans == sum(plan.facts.reserved for one in life.reservations for plan in one.plans)
+
+
+def test_op_offload_is_told_by_rows() -> None:
+    log, life = played("[{decode: [{n: 32}]}, {decode: [{n: 1}]}]", "llama_4l", HALF)
+    text = next(one.sentence.text for one in suggestions(log, life) if one.topic == "op_offload")
+    assert "ops with 32 rows and more take weights" in text
+    assert "norms per head, earlier" in text
 
 
 def test_no_advice_without_evidence() -> None:

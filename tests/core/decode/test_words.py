@@ -11,6 +11,7 @@ from galloscope.core.decode.life import Life, StepSeen
 from galloscope.core.decode.meanings import meaning
 from galloscope.core.decode.reuse import CONDITIONS, PREFIX
 from galloscope.core.decode.words import (
+    counted,
     pipeline_sentences,
     realloc_words,
     reservation_sentences,
@@ -32,7 +33,48 @@ ONE = "{decode: [{n: 1}]}"
 def test_re_used() -> None:
     text = told(f"[{PROMPT}, {ONE}, {ONE}]", 2)
     assert text.startswith("Re-used (re-use 1): all 17 conditions hold")
-    assert "No tensor moved since ubatch 0, but the shapes are others" in text
+    assert text.endswith(
+        "Same addresses and shapes since ubatch 1: a CUDA graph captured then stays valid. "
+        "Same addresses since ubatch 0."
+    )
+
+
+def test_a_rebuilt_graph_of_other_shapes_at_the_same_addresses() -> None:
+    text = told(f"[{PROMPT}, {ONE}, {ONE}]", 1)
+    assert "No tensor moved since ubatch 0, but the shapes are others than before: a CUDA graph captured before" in text
+    assert told(f"[{PROMPT}, {ONE}, {ONE}]", 2).count("shapes are others") == 0
+
+
+@pytest.mark.parametrize(
+    ("steps", "said"),
+    [
+        (f"[{PROMPT}, {ONE}]", "2 of 10 conditions asked fail."),
+        (f"[{PROMPT}, {ONE}, {ONE}]", "all 17 conditions hold"),
+    ],
+)
+def test_conditions_are_counted_as_they_were_asked(steps: str, said: str) -> None:
+    log, life = played(steps)
+    last = life.ubatches[-1]
+    text = "\n".join(one.text for one in ubatch_sentences(log, life, last.number))
+    assert said in text
+    assert counted(last).lower().rstrip(".") in text.lower()
+
+
+@pytest.mark.parametrize(
+    ("model", "call", "why"),
+    [
+        ("mamba", "[0, 3, -1]", "a recurrent state cannot be rolled back"),
+        ("qwen3next", "[0, 3, -1]", "a recurrent state cannot be rolled back"),
+        ("mamba", "[-1, -1, -1]", "recurrent states are removed of one sequence at a time"),
+        ("llama", "[0, 3, -1]", ""),
+        ("mamba", "[0, -1, -1]", ""),
+    ],
+)
+def test_a_removal_that_is_refused(model: str, call: str, why: str) -> None:
+    _, life = played(f"[{PROMPT}, {{seq_rm: {call}}}, {ONE}]", model)
+    text = " ".join(one.text for one in step_sentences(life, 1))
+    assert life.steps[1].not_removed == why
+    assert (f"The removal was refused (llama_memory_seq_rm returns false): {why}." in text) == bool(why)
 
 
 def test_the_first_graph() -> None:
