@@ -79,8 +79,8 @@ def model_key(source: str | bytes, line: str) -> str:
     else:
         try:
             status = os.stat(source)
-        except OSError as error:
-            raise InputError(f"{source}: cannot be read ({error.strerror or error})") from None
+        except (OSError, ValueError) as error:
+            raise InputError(f"{source}: cannot be read ({getattr(error, 'strerror', None) or 'not a path'})") from None
         digest.update(repr((os.path.realpath(source), status.st_size, status.st_mtime_ns)).encode())
     digest.update(b"\0" + line.encode())
     return digest.hexdigest()

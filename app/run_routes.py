@@ -80,9 +80,11 @@ def add(server: Flask, store: SessionStore) -> None:
 
 
 def _job(job: Job, backend: str) -> dict[str, Any]:
-    """How far it is; of numpy that failed, that fingerprints may do."""
+    """How far it is; of numpy that failed, that fingerprints may do. A bug is raised, as `Jobs.wait` does."""
     if not job.done:
         return {"job": job.key, "stage": job.stage, "seconds": round(job.seconds, 1)}
+    if job.failure is not None:
+        raise job.failure
     if job.stopped:
         return {"job": "", "cancelled": True}
     if job.error:

@@ -186,9 +186,9 @@ def run_view(view: RunView, wish: Wish, own: str, job: Job) -> str:
 
 
 def _number(view: RunView) -> int:
-    """Which run of its session it is."""
+    """Which run of its problem it is: in a session of batches every graph is a problem by itself."""
     number, run = 0, view.run
-    while run.previous is not None:
+    while run.previous is not None and run.previous.problem is run.problem:
         number, run = number + 1, run.previous
     return number
 

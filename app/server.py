@@ -185,6 +185,8 @@ def _job(store: SessionStore, job: Job) -> dict[str, Any]:
     """How far it is, or what came out of it."""
     if not job.done:
         return {"job": job.key, "stage": job.stage, "seconds": round(job.seconds, 1)}
+    if job.failure is not None:
+        raise job.failure
     return {"error": job.error} if job.error else _opened(store.get(job.result))
 
 

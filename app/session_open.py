@@ -36,27 +36,31 @@ MOST_TOLD = 40
 """Times that progress is told in one session."""
 
 
-class _Keys(msgspec.Struct):
-    """The keys that tell a script from a graph file."""
-
-    steps: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
-    tensors: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+BESIDE_MODEL = {"context", "devices", "model_params"}
+"""With a key `model`, any of these makes a JSON object a script, though its `steps` may be mistyped."""
 
 
 def is_script(data: bytes, where: str) -> bool:
-    r"""Whether a file is meant to be a script: JSON or YAML with a key `steps`; nothing else is looked at.
+    r"""Whether a file is meant to be a script: YAML with a key `steps`, or JSON with the keys of one, not of a graph.
+
+    JSON that is broken is meant to be one where it names `steps`: then the error is that of a script.
 
     >>> is_script(b'{"steps": []}', ""), is_script(b'{"tensors": []}', ""), is_script(b"model: a.gguf\nsteps:\n", "")
     (True, False, True)
+    >>> is_script(b'{"model": "a.gguf", "context": {}, "stpes": []}', ""), is_script(b'{"steps": [}', "")
+    (True, True)
     """
     plain = unpack(data, where)
     if plain.lstrip()[:1] != b"{":
         return re.search(rb"^steps[ \t]*:", plain, re.MULTILINE) is not None
     try:
-        found = msgspec.json.decode(plain, type=_Keys)
+        found = msgspec.json.decode(plain, type=dict[str, msgspec.Raw])
     except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError):
+        return b'"steps"' in plain and b'"tensors"' not in plain
+    if "tensors" in found:
         return False
-    return found.steps is not msgspec.UNSET and found.tensors is msgspec.UNSET
+    own = bytes(found.get("schema", b"")).startswith(b'"llama-session')
+    return own or "steps" in found or ("model" in found and bool(BESIDE_MODEL & found.keys()))
 
 
 def script_at(path: str) -> bytes | None:
@@ -93,8 +97,9 @@ def open_path(store: SessionStore, path: str, data: bytes) -> Opened | Job:
         InputError: the script is wrong, or its model is missing.
     """
     script = parse_script(data, path)
-    model = str(model_path(script, path, store.models))
-    return _open(store, script, data, model_key(model, ""), lambda: read_header(model), f"path:{model}")
+    base = f"path:{model_path(script, path, store.models)}"
+    _, key, header = _model(store, base)
+    return _open(store, script, data, key, header, base)
 
 
 def open_sample(store: SessionStore, sample: Sample) -> Opened | Job:
@@ -166,7 +171,10 @@ def _model(store: SessionStore, base: str) -> tuple[str, str, Callable[[], Heade
     """
     kind, _, rest = base.partition(":")
     if kind == "path":
-        return Path(rest).name, model_key(rest, ""), lambda: read_header(rest)
+        key = model_key(rest, "")
+        if not is_gguf(rest):  # said here, as the reader would quote how the file begins
+            raise InputError(f"{rest}: not a GGUF file")
+        return Path(rest).name, key, lambda: read_header(rest)
     if kind != "header":
         raise InputError("a session needs a model: open a GGUF first")
     name, data = store.headers.get(rest)

@@ -46,7 +46,7 @@
     else if ($("events").classList.contains("gs-events-open")) $("events").classList.remove("gs-events-open");
     else if (page.planners.active()) return page.planners.escape() || hideTrouble();
     else if (page.timeline.active()) return page.timeline.escape();
-    else if (page.life.active()) return page.life.escape() || hideTrouble();
+    else if (page.life.active()) return hideTrouble() || page.life.escape();
     else if (selected()) page.clear("keys");
     else if (state.max) page.panels.maximise(state.max);
     else if (hideTrouble()) return true;

@@ -91,7 +91,7 @@
     return again && { opened: again, number: number(again), scene: await fetchScene(again.session, number(again)) };
   }
 
-  async function load(asked, { source, run = 0, kept = {}, wrong = [], addressed = false }, late, task) {
+  async function load(asked, { source, run = 0, kept = {}, wrong = [], addressed = false, view = "" }, late, task) {
     if (isSet(asked)) {
       loadBuffers(asked, source, wrong);
       return;
@@ -103,6 +103,7 @@
     const before = page.opened && state.source === source ? page.opened : null;
     if (isSet(page.opened) && !addressed) state.view = ""; // from a set, which has no other view, to a graph
     page.life.arrange(page.opened, opened, addressed);
+    if (view) state.view = view;
     const carry = kept === "carry" ? page.carry.take() : null;
     Object.assign(state, { source, options: lineOf(opened), session: opened.session, run: number });
     page.opened = opened;
@@ -226,8 +227,8 @@
 
   page.open = {
     Told, Gone, isSet, ask, complain, source, upload, dialog, fitting,
-    /* Another graph or run of the same file. */
-    run: (number) => during((late, task) => load(page.opened, { source: state.source, run: number, kept: "carry" }, late, task)),
+    /* Another graph or run of the same file, perhaps in another view. */
+    run: (number, view = "") => during((late, task) => load(page.opened, { source: state.source, run: number, kept: "carry", view }, late, task)),
 
     /* The same model under other options; what was looked at stays in sight. */
     options: (line, fail) => source(state.source, { options: line, run: state.run, kept: "carry" }, fail),

@@ -201,6 +201,7 @@
   /* In another view the bar is out of sight, so it is shown beside the graph. */
   function toggle(open = state.exec !== "open" || Boolean($("page").dataset.view)) {
     if (!page.scene) return;
+    if (open && page.life.active()) { page.life.leave(() => toggle(true)); return; }
     if (open && $("page").dataset.view) page.act($("page").dataset.view);
     page.look({ exec: open ? "open" : "" });
     paint();

@@ -87,7 +87,7 @@
     page.look({ ubatch: number });
     chart.select(number);
     $("life").dataset.ubatch = number;
-    if (number < 0) { page.life.detail.paint(null); page.life.plans.paint(null); return; }
+    if (number < 0) { page.life.detail.paint(null, scene); page.life.plans.paint(null); return; }
     if (before !== number) chart.reveal(number);
     if (!details.has(number)) {
       await new Promise((resolve) => { setTimeout(resolve, 40); });
@@ -127,25 +127,27 @@
 
   /* Left, the graph on the screen is that of the selected ubatch. */
   function toggle(open = !active()) {
-    if (!page.opened || page.open.isSet(page.opened)) return;
+    if (!page.opened || page.open.isSet(page.opened)) return null;
     const run = !open && isLife() && shown === state.session && state.ubatch >= 0 ? chart.model.of.run[state.ubatch] : -1;
-    if (run >= 0 && run !== state.run) { graph(run); return; }
+    if (run >= 0 && run !== state.run) return graph(run);
     state.view = open ? "session" : page.life.plain();
     page.url.push();
     page.planners.show();
     page.timeline.show();
     show();
     if (!open && page.scene) requestAnimationFrame(() => requestAnimationFrame(() => page.reveal("panels")));
+    return null;
   }
 
-  /* A graph of this session, in the page's own pictures. */
+  /* A graph of this session, in the page's own pictures; until it is loaded the view stays, and can be used. */
   function graph(run) {
-    if (run < 0) return;
+    if (run < 0) return null;
+    if (run !== state.run) return page.open.run(run, "graph");
     state.view = "graph";
-    if (run !== state.run) { page.open.run(run); return; }
     page.url.push();
     page.planners.show();
     show();
+    return null;
   }
 
   page.life = {
@@ -183,9 +185,10 @@
       else if (state.view === "graph" || (state.view === "session" && before?.life && other)) state.view = "";
     },
 
-    leave(then) {
-      toggle(false);
-      then();
+    /* Go to the graph and then do something there, unless that was cancelled or failed. */
+    async leave(then) {
+      await toggle(false);
+      if (!active()) then();
     },
 
     /* Keys while the view is open. */
@@ -204,14 +207,14 @@
       "=": () => { if (chart.model) chart.zoom(0.7, middle()); },
       "-": () => { if (chart.model) chart.zoom(1 / 0.7, middle()); },
       f: () => chart.fit(),
-      g: () => graph(page.life.details()?.run ?? -1),
-      w: () => graph(page.life.details()?.worst?.run ?? -1),
+      g: () => { graph(page.life.details()?.run ?? -1); },
+      w: () => { graph(page.life.details()?.worst?.run ?? -1); },
       1: () => page.life.leave(() => page.panels.maximise("dag")),
       2: () => page.life.leave(() => page.panels.maximise("strip")),
       3: () => page.life.leave(() => page.panels.maximise("table")),
       4: () => page.planners.toggle(true),
       5: () => page.timeline.toggle(true),
-      x: () => page.life.leave(() => page.running.toggle()),
+      x: () => page.running.toggle(true),
       t: () => {}, p: () => {}, c: () => {}, i: () => {}, o: () => {},
     },
 

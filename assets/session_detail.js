@@ -40,7 +40,7 @@
       button.hidden = !detail || detail.run < 0;
       if (!detail) {
         $("life-title").replaceChildren("No ubatch");
-        box.replaceChildren(element("p", "gs-muted", "No ubatch was computed in this session."));
+        box.replaceChildren(element("p", "gs-muted", "No ubatch was computed in this session."), scene ? page.life.panes.refusals(scene) : "");
         return;
       }
       const { since, last, graph_since: first, graph_last: end } = detail.addresses, ubatches = (from, to) => (from === to ? `only in ${count(from)}` : `from ${count(from)} to ${count(to)}`);

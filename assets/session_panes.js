@@ -7,10 +7,24 @@
   const { count, plural } = galloscope.format;
   const none = (words) => element("p", "gs-muted", words);
 
+  /* Refused calls and what ended the process, with the call and the reason; also told where no ubatch can be selected. */
+  function refusals({ refusals: { rows, more } }) {
+    if (!rows.length) return "";
+    const told = rows.map((one) => element("li", "", [
+      element("strong", "gs-mono", one.call), one.times > 1 ? ` × ${count(one.times)}` : "", ": ", ...page.life.parts(one.parts),
+      one.ubatch < 0 ? "" : page.button("gs-life-link", `show ${count(one.ubatch)}`, "The ubatch that it happened to", { data: { lifeUbatch: one.ubatch } }),
+    ].filter(Boolean)));
+    return element("div", "gs-life-refusals", [
+      element("h3", "gs-life-sub", "Refused or ended"), element("ul", "gs-life-advice", told),
+      more ? none(`… and ${count(more)} more of other words.`) : "",
+    ].filter(Boolean));
+  }
+
   function advice(scene) {
     const reasons = scene.reasons.map((one) => element("button", "gs-life-reason", [element("strong", "gs-number", count(one.count)), element("span", "", one.because)], { type: "button", title: `Select the first: ubatch ${count(one.first)}`, data: { lifeUbatch: one.first } }));
     const told = scene.advice.map((one) => element("li", "", [...page.life.parts(one.parts), one.first < 0 ? "" : page.button("gs-life-link", `show ${count(one.first)}`, "The first ubatch of this", { data: { lifeUbatch: one.first } })].filter(Boolean)));
     return [
+      refusals(scene),
       reasons.length ? element("div", "", [element("h3", "gs-life-sub", "Rebuilt because …"), ...reasons]) : "",
       element("h3", "gs-life-sub", "What would avoid it"),
       told.length ? element("ul", "gs-life-advice", told) : none("Nothing that the conditions give evidence for."),
@@ -85,6 +99,7 @@
 
   page.life.panes = {
     paint,
+    refusals,
     start() {
       $("life").addEventListener("click", (event) => {
         const tab = event.target.closest("[data-life-pane]");

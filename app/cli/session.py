@@ -19,13 +19,11 @@ import argparse
 import sys
 from pathlib import Path
 
-import msgspec
-
 from ...core.decode.from_options import is_causal, under_options
 from ...core.decode.life import fold
 from ...core.decode.presets import PRESETS, make_preset
 from ...core.decode.read import model_path, read_script
-from ...core.decode.record import record
+from ...core.decode.record import record_json
 from ...core.decode.script import Script
 from ...core.decode.session import play
 from ...core.errors import InputError
@@ -76,7 +74,9 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         write_report(log, fold(log), Path(args.output), args.force)
     elif args.json:
-        sys.stdout.buffer.write(msgspec.json.encode(record(log)) + b"\n")
+        for piece in record_json(log):
+            sys.stdout.buffer.write(piece)
+        sys.stdout.buffer.write(b"\n")
     else:
         print(session_text(log, fold(log), every=args.ubatches))
     return 0

@@ -23,6 +23,8 @@ def check_save(args: argparse.Namespace) -> None:
     for given, option in ((args.output, "-o"), (args.json, "--json"), (args.ubatches, "--ubatches")):
         if given:
             raise InputError(f"--save writes the script and plays nothing: leave {option} out, or --save")
+    if args.save == "-":
+        raise InputError("--save -: a script is written to a file, name one")
     check_place(Path(args.save))
 
 

@@ -11,6 +11,7 @@ from ...core.decode.suggest import suggestions
 from ...core.decode.summary import Summary, summary, summary_sentences
 from ...core.explain.sentence import Sentence, count
 from ...core.text import bytes_text
+from .session_refusals import refusals_data
 from .session_words import RESERVES, graph_text
 
 
@@ -25,6 +26,7 @@ def facts_data(log: LifeLog, life: Life) -> dict[str, Any]:
             {"parts": one.sentence.parts, "saves": one.saves, "first": one.ubatch} for one in suggestions(log, life)
         ],
         "reasons": [{"count": one.count, "because": one.because, "first": one.first} for one in total.reasons],
+        "refusals": refusals_data(log, life),
         "settings": settings_text(log),
         "bufts": list(log.setup.bufts),
         "reservations": [reservation_data(one) for one in life.reservations],

@@ -21,4 +21,4 @@ class BuilderGraphs:
         Raises:
             InputError: the builder lacks a part that it needs.
         """
-        return self.maker.graph(shape, self.flash)
+        return self.maker.graph(shape, self.flash or shape.probe_flash)

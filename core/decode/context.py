@@ -7,7 +7,7 @@ import re
 import msgspec
 
 from ..context import Pool, check_graph, check_sched
-from ..errors import GgmlAbort
+from ..errors import GgmlAbort, InputError
 from ..events import Visit
 from ..log import Run
 from ..models.shape import GraphShape, Purpose
@@ -39,6 +39,8 @@ from .ubatch import Ubatch
 ABORTED, ALLOC_FAILED = 2, -2
 """What llama_decode returns when the callback ends a computation, and when a graph has no memory."""
 REUSE_DISABLED = "LLAMA_GRAPH_REUSE_DISABLE"
+MOST_EVENTS = 12_000_000
+"""Decisions about graphs that one session keeps: some 2 GB."""
 SHIFTS = {"kv": Purpose.SHIFT, "kv_swa": Purpose.SHIFT_SWA}
 """What shifts the K of each cache."""
 
@@ -80,7 +82,7 @@ class Context:
         self.samplers: dict[int, int] = {}
         self.n_reused = 0
         self.need_reserve = "the context is made"
-        self._n_samplers = 0
+        self._n_samplers = self._counted = self._events = 0
         self._active: Active | None = None
         self._disabled = _atoi(log.script.env.get(REUSE_DISABLED, "")) != 0
         self._first = True
@@ -264,11 +266,22 @@ class Context:
 
         Raises:
             ProcessEnd: an op asserts.
+            InputError: there is no such graph, or the log is full.
         """
         try:
-            return self._plans.act(act, shape)
+            planned = self._plans.act(act, shape)
         except OpError as error:
             raise ProcessEnd(f"ggml stops while the graph is built: {error}") from None
+        runs = self._log.runs
+        while self._counted < len(runs):
+            self._events += len(runs[self._counted].run.events)
+            self._counted += 1
+        if self._events > MOST_EVENTS:
+            raise InputError(
+                f"the session builds {len(runs):,} different graphs, whose {self._events:,} decisions are more than "
+                "are kept: play fewer steps, or batches of fewer different sizes"
+            )
+        return planned
 
     def _look_for_end(self, number: int) -> None:
         """Would ggml have stopped: in the plan, or before it for want of room for the graph's structs?

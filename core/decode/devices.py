@@ -34,6 +34,10 @@ def script_devices(given: Sequence[DeviceGiven]) -> list[Device]:
     bufts = [one.buft for one in found]
     if len(set(bufts)) < len(bufts):
         raise InputError(f"two devices have one buffer type ({', '.join(bufts)}): there can be one of such a profile")
+    hosts = {one.profile.host_buft for one in found}
+    for number, made in enumerate(found):
+        if made.buft in hosts:
+            raise InputError(f"devices[{number}].name is {made.name!r}, a pinned host buffer type: choose another name")
     return found
 
 

@@ -112,6 +112,8 @@ def _key(shape: GraphShape) -> GraphShape:
     """The shape without what the real graph does not depend on."""
     if shape.purpose is not Purpose.DECODE:
         return GraphShape(purpose=shape.purpose)
+    if shape.probe_flash:  # llama.cpp's own shapes do not tell its probes apart
+        shape = msgspec.structs.replace(shape, probe_flash=False)
     if not (shape.n_kv or shape.n_kv_swa):
         shape = msgspec.structs.replace(shape, first_stream=0, n_stream=1)
     if not shape.embeddings:  # only pooling counts sequences

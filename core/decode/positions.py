@@ -39,13 +39,20 @@ def batch_of(step: Step, memory: Positions, embeddings: bool) -> Batch:
         for seq in group.seqs:
             goes_on[seq] = start + group.n
         outputs = group.logits or step.logits
-        parts.append([Token(group.seqs, start + i, embeddings or _output(outputs, i, group)) for i in range(group.n)])
+        parts.append(
+            [Token(group.seqs, _int32(start + i), embeddings or _output(outputs, i, group)) for i in range(group.n)]
+        )
         last.append(outputs == "default")
     order = list(_interleaved(parts) if step.interleave else _in_turn(parts))
     tokens = [parts[part][i] for part, i in order]
     if order and last[order[-1][0]]:
         tokens[-1] = tokens[-1]._replace(out=True)
     return Batch(tuple(tokens), step.input == "embd")
+
+
+def _int32(position: int) -> int:
+    """As llama_pos keeps it: what comes after the largest is the smallest."""
+    return (position + (1 << 31)) % (1 << 32) - (1 << 31)
 
 
 def _output(outputs: str, index: int, group: Group) -> bool:

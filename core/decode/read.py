@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 from typing import Any
@@ -205,11 +206,26 @@ def _plain(data: bytes) -> Any:
     if source.lstrip()[:1] not in ("{", "["):
         return parse_yaml(source)
     try:
-        return msgspec.json.decode(source)
+        plain = msgspec.json.decode(source)
+        json.loads(source, object_pairs_hook=_no_key_twice)  # msgspec takes the last one
+        return plain
     except msgspec.DecodeError as error:
         raise InputError(f"not JSON: {str(error).removeprefix('JSON is malformed: ')}") from None
     except RecursionError:
         raise InputError("nested too deeply for a script") from None
+
+
+def _no_key_twice(pairs: list[tuple[str, Any]]) -> None:
+    """Refuses an object that has a key twice.
+
+    Raises:
+        InputError: it has.
+    """
+    seen: set[str] = set()
+    for key, _ in pairs:
+        if key in seen:
+            raise InputError(f"the key {shown(key)} is given twice in one object")
+        seen.add(key)
 
 
 def _check_whole(script: Script) -> None:

@@ -5,7 +5,10 @@ Written from the log alone. Addresses stand as lists on each micro-batch.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
+
+import msgspec
 
 from ..context import (
     OBJECT_SIZE,
@@ -31,7 +34,18 @@ Row = list[Any]
 
 def record(log: LifeLog) -> dict[str, Any]:
     """The record of a session."""
-    return _Recorder(log, fold(log)).record()
+    recorder = _Recorder(log, fold(log))
+    return recorder.head() | {"steps": list(recorder.steps())} | recorder.end()
+
+
+def record_json(log: LifeLog) -> Iterator[bytes]:
+    """The record as JSON, a call at a time: with the addresses of each micro-batch it may be larger than memory."""
+    recorder, encode = _Recorder(log, fold(log)), msgspec.json.encode
+    yield encode(recorder.head())[:-1] + b',"steps":['
+    for number, step in enumerate(recorder.steps()):
+        yield b"," * bool(number) + encode(step)
+    end = encode(recorder.end())[1:-1]
+    yield b"]" + (b"," + end if end else b"") + b"}"
 
 
 class _Recorder:
@@ -42,14 +56,14 @@ class _Recorder:
         self.setup = log.setup
         self.addresses: dict[int, dict[str, list[Row | None]]] = {}
 
-    def record(self) -> dict[str, Any]:
-        made = {
-            "schema": SCHEMA,
-            "name": self.log.script.name,
-            "init": self.init(),
-            "steps": [self.step(step) for step in self.life.steps],
-        }
-        return made | ({"abort": self.life.abort} if self.life.abort else {})
+    def head(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, "name": self.log.script.name, "init": self.init()}
+
+    def steps(self) -> Iterator[dict[str, Any]]:
+        return map(self.step, self.life.steps)
+
+    def end(self) -> dict[str, Any]:
+        return {"abort": self.life.abort} if self.life.abort else {}
 
     def init(self) -> dict[str, Any]:
         setup, life = self.setup, self.life

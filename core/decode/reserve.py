@@ -25,6 +25,7 @@ class Asked(NamedTuple):
     n_tokens: int
     n_seqs: int
     n_outputs: int
+    probe_flash: bool = False
 
 
 class Sizes(NamedTuple):
@@ -54,7 +55,9 @@ class Sizes(NamedTuple):
 def probes(sizes: Sizes, flash_auto: bool) -> Iterator[Asked]:
     """Graphs that are only split, once in the life of a context: which device would run a fused op?"""
     n = sizes.n_seq_max
-    for _ in range(PROBES + flash_auto):
+    if flash_auto:
+        yield Asked(Reserve.PROBE, n, n, n, probe_flash=True)
+    for _ in range(PROBES):
         yield Asked(Reserve.PROBE, n, n, n)
 
 
@@ -90,6 +93,7 @@ def reserve_shape(
         embeddings=embeddings,
         causal=causal,
         warmup=warmup,
+        probe_flash=asked.probe_flash,
         samplers=_rows(asked.n_outputs, n_seqs, n_seq_tokens, samplers),
         **seen._asdict(),
     )

@@ -16,6 +16,7 @@ from .outputs import Outputs
 from .positions import batch_of, check_batch
 from .process_end import ProcessEnd
 from .script import Script, Step
+from .script_options import script_words
 from .setup import make_setup
 from .ubatch import Ubatch
 
@@ -41,8 +42,16 @@ def play(script: Script, header: Header, source: GraphSource | None = None, prog
     """
     setup, own = make_setup(script, header)
     log = LifeLog(script, setup)
+    with script_words():
+        _play(log, own if source is None else source, progress)
+    return log
+
+
+def _play(log: LifeLog, source: GraphSource, progress: Progress) -> None:
+    """Every call of the script, until the process would end."""
+    script = log.script
     try:
-        player = _Player(log, own if source is None else source)
+        player = _Player(log, source)
         total = sum(step.repeat for step in script.steps)
         done = 0
         for number, step in enumerate(script.steps):
@@ -54,7 +63,6 @@ def play(script: Script, header: Header, source: GraphSource | None = None, prog
                 done += 1
     except ProcessEnd as end:
         log.abort = str(end)
-    return log
 
 
 class _Player:

@@ -39,6 +39,7 @@ class GraphShape(msgspec.Struct, frozen=True, kw_only=True):
         n_rs: states that a recurrent memory takes part with; 0 without one.
         rs_head: the first of them.
         rs_z: the state that is zeroed, -1 for none.
+        probe_flash: with flash attention whatever the context settles on: the probe that settles it.
         samplers: sequences with a sampler that runs in the graph, and the output row of each; -1 for none. All are
             greedy.
     """
@@ -62,4 +63,5 @@ class GraphShape(msgspec.Struct, frozen=True, kw_only=True):
     n_rs: int = 0
     rs_head: int = 0
     rs_z: int = -1
+    probe_flash: bool = False
     samplers: tuple[tuple[int, int], ...] = ()

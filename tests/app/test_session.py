@@ -82,6 +82,13 @@ def played(name: str) -> tuple[LifeLog, Life]:
         (b"id,lower,upper,size\n", False),
         (b"steps", False),
         (b"{", False),
+        (b'{"schema": "llama-session-1", "stpes": []}', True),
+        (b'{"model": "a.gguf", "context": {}, "stpes": []}', True),
+        (b'{"model": "a.gguf", "devices": []}', True),
+        (b'{"model": "a.gguf"}', False),
+        (b'{"model": "a.gguf", "context": {}, "tensors": []}', False),
+        (b'{"steps": [}', True),
+        (b'{"steps": [}, "tensors": []', False),
     ],
 )
 def test_a_script_is_known_by_its_content(data: bytes, script: bool) -> None:
@@ -275,6 +282,31 @@ def test_a_removal_that_is_refused_is_a_mark_and_an_answer() -> None:
         "rolled back."
     ]
     assert [("1 removal refused: a recurrent state cannot be rolled back.", "")] in scene["answers"]
+    (row,) = scene["refusals"]["rows"]
+    assert (row["call"], row["ubatch"], row["times"]) == ("seq_rm 0 from 3", -1, 1)
+    assert ("The removal was refused", "strong") in row["parts"]
+
+
+def test_refused_batches_and_aborts_are_listed_with_their_calls() -> None:
+    steps = [
+        {"decode": [{"n": 4, "seq": 7}], "repeat": 3},
+        {"set_abort": True},
+        {"decode": [{"n": 2}]},
+        {"set_abort": False},
+        *({"decode": [{"n": 1, "seq": 8 + k}]} for k in range(60)),
+        *({"decode": [{"n": 1 + k, "seq": 8}]} for k in range(60)),
+    ]
+    script = parse_script(json.dumps({"model": MODEL, "steps": steps}).encode(), "one")
+    log = play(script, parse_header((SESSIONS / MODEL).read_bytes(), MODEL))
+    life = fold(log)
+    life.abort = "an assertion"
+    found = session_scene(log, life)["refusals"]
+    told = [(row["call"], row["ubatch"], row["times"]) for row in found["rows"]]
+    assert told[:3] == [("decode 60 tokens", -1, 1), ("decode 4 tokens", -1, 3), ("decode 2 tokens", 0, 1)]
+    assert len(told) == 50
+    assert found["more"] > 0
+    life.abort, life.steps = "an assertion", []
+    assert [row["call"] for row in session_scene(log, life)["refusals"]["rows"]] == ["making the context"]
 
 
 def test_the_page_tells_graphs_and_addresses_apart() -> None:

@@ -86,8 +86,9 @@ def compare(real: Played, life: Life) -> None:
 
 
 def shown(shape: GraphShape) -> GraphShape:
-    """Without what no graph shows: the number of sequences counts where results are pooled."""
-    return shape if shape.embeddings else structs.replace(shape, n_seqs_unq=1)
+    """Without what llama.cpp's own shape does not show: the number of sequences counts where results are pooled, and
+    which probe is the one of flash attention is seen from its nodes only."""
+    return structs.replace(shape, n_seqs_unq=shape.n_seqs_unq if shape.embeddings else 1, probe_flash=False)
 
 
 def compare_plans(real: Played, plans: list[PlayedPlan], reservations: list[Reservation], where: str) -> None:

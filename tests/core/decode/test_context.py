@@ -11,7 +11,9 @@ from galloscope.core.decode.events import MemoryUpdate, Why
 from galloscope.core.decode.life import Life, fold
 from galloscope.core.decode.log import LifeLog
 from galloscope.core.decode.read import parse_script
+from galloscope.core.decode.record import record, record_json
 from galloscope.core.decode.session import play
+from galloscope.core.errors import InputError
 from galloscope.core.models.shape import Purpose
 from galloscope.tests.core.decode.headers import header_of
 
@@ -122,3 +124,48 @@ def test_a_graph_that_ggml_cannot_build_ends_the_process() -> None:
     life = life_of([TOKEN, {"set_embeddings": True}, {"clear_cvec": True}, TOKEN, TOKEN], context=given)
     assert "MUL_MAT" in life.abort
     assert [step.ret for step in life.steps] == [0, None, None, None]
+
+
+def test_the_probe_of_automatic_flash_attention_is_built_with_it() -> None:
+    """From 32 sequences on FLASH_ATTN_EXT goes to the device, whose layers are not: auto ends up off."""
+    given = {"n_ctx": 8192, "n_seq_max": 32, "n_ubatch": 32, "flash_attn": "auto"}
+    log = played([TOKEN], "llama_4l.gguf", context=given, devices=[{"name": "GPU0"}], model_params={"n_gpu_layers": 0})
+    assert not log.setup.flash
+    ops = [{tensor.op.value for tensor in one.run.request.graph.tensors} for one in log.runs[:5]]
+    assert ["FLASH_ATTN_EXT" in found for found in ops] == [True, False, False, False, False]
+
+
+def test_positions_are_32_bits_wide() -> None:
+    last = {"decode": [{"n": 1, "pos": (1 << 31) - 1}]}
+    assert [step.ret for step in life_of([last, TOKEN]).steps] == [0, -1]
+    assert life_of([{"decode": [{"n": 5, "pos": (1 << 31) - 1}]}]).steps[0].ret == -1
+
+
+def test_a_log_that_grows_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    from galloscope.core.decode import context
+
+    monkeypatch.setattr(context, "MOST_EVENTS", 10_000)
+    assert life_of([TOKEN] * 3).abort == ""
+    with pytest.raises(InputError, match=r"different graphs, whose .* decisions are more than are kept"):
+        life_of([{"decode": [{"n": n}]} for n in range(1, 30)], context={"n_ubatch": 32, "n_ctx": 2048})
+
+
+def test_errors_on_the_way_speak_of_the_keys_of_the_script() -> None:
+    with pytest.raises(InputError, match=r"context\.type_k"):
+        life_of([TOKEN], context={"type_k": "q8_0"})
+
+
+def test_a_device_cannot_be_called_like_a_host_buffer() -> None:
+    with pytest.raises(InputError, match=r"devices\[1\].name is 'GPU_Host'"):
+        life_of([TOKEN], devices=[{"name": "GPU0"}, {"name": "GPU_Host"}])
+
+
+def test_a_key_given_twice_is_refused_in_json_too() -> None:
+    with pytest.raises(InputError, match="the key 'n' is given twice"):
+        parse_script(b'{"model": "m.gguf", "steps": [{"decode": [{"n": 1, "n": 2}]}]}', "twice.json")
+
+
+def test_the_record_in_pieces_is_the_record() -> None:
+    for log in (played([TOKEN] * 3), played([{"decode": [{"n": 33}]}])):
+        pieces = b"".join(record_json(log))
+        assert json.loads(pieces) == json.loads(json.dumps(record(log)))

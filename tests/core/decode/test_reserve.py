@@ -28,12 +28,12 @@ GPUS = [{"name": "GPU0"}, {"name": "GPU1"}]
 
 def test_automatic_flash_attention_costs_one_more_probe() -> None:
     sizes = Sizes(512, 16, 3, 512, "llama")
-    assert [tuple(one) for one in probes(sizes, False)] == [(Reserve.PROBE, 3, 3, 3)] * 3
-    assert len(list(probes(sizes, True))) == 4
+    assert [tuple(one) for one in probes(sizes, False)] == [(Reserve.PROBE, 3, 3, 3, False)] * 3
+    assert [one.probe_flash for one in probes(sizes, True)] == [True, False, False, False]
 
 
 def test_prefill_decode_prefill() -> None:
-    assert [tuple(one)[1:] for one in plans(Sizes(512, 16, 3, 4, "llama"))] == [(16, 3, 4), (3, 3, 3), (16, 3, 4)]
+    assert [tuple(one)[1:4] for one in plans(Sizes(512, 16, 3, 4, "llama"))] == [(16, 3, 4), (3, 3, 3), (16, 3, 4)]
     assert [one.n_seqs for one in plans(Sizes(512, 16, 3, 4, "kimi-linear"))] == [3, 3, 1]
 
 
