@@ -26,7 +26,11 @@ def ubatch_data(log: LifeLog, life: Life, number: int) -> dict[str, Any]:
         "number": number,
         "kind": kind_of(one),
         "place": f"{number - first + 1} of {count(step.ubatches[1] - first, 'ubatch', 'ubatches')}",
-        "why": [{"parts": said.parts, "alarm": said.alarm} for said in ubatch_sentences(log, life, number)],
+        "why": [
+            {"parts": said.parts, "alarm": said.alarm}
+            for said in ubatch_sentences(log, life, number)
+            if said.topic != "counted"  # it is the title of the table of conditions
+        ],
         "facts": _facts(one),
         "checks": _checks(one.checks),
         "asked": one.asked,

@@ -16,7 +16,7 @@ import msgspec
 from ..allocator.reserve import Slot
 from ..columns import Columns, Record, prepare
 from ..errors import GgmlAbort
-from ..events import Abort, AllocGraph, Begin, BufferAlloc, BufferFail, Done, Reserve, Stage
+from ..events import Abort, Begin, BufferAlloc, BufferFail, Done, Reserve, Stage
 from ..graph import Problem
 from ..log import Run
 from ..models.shape import GraphShape
@@ -188,8 +188,3 @@ class Plans:
         gallocr.node_slots, gallocr.leaf_slots = state.node_slots, state.leaf_slots
         gallocr.real, gallocr.slots = list(state.real), state.slots
         self._loaded = True
-
-
-def alloc_graph_of(run: Run) -> AllocGraph | None:
-    """The allocation graph of a run, None where ggml stops before it."""
-    return next((event for event in run.events if type(event) is AllocGraph), None)
