@@ -66,19 +66,6 @@ def sched_hash_slots(max_nodes: int) -> int:
     return hash_size(max_nodes)
 
 
-def galloc_hash_slots(n_nodes: int, n_leafs: int, slots: int = 0) -> int:
-    """Slots of the allocator's hash set after a plan: a quarter more than there are tensors; it never shrinks.
-
-    Args:
-        n_nodes: of the planned graph, copies counted.
-        n_leafs: of the planned graph.
-        slots: it had before.
-    """
-    least = n_nodes + n_leafs
-    least += least // 4
-    return slots if slots >= least else hash_size(least)
-
-
 def graph_max_nodes(arch: str, n_tokens: int, n_tensors: int, n_sampler_nodes: int = 0) -> int:
     """Nodes of a graph at most (llama_context::graph_max_nodes), without LoRA and training.
 

@@ -12,7 +12,7 @@ from ..errors import GgmlAbort
 from ..events import BufferAlloc, BufferFail, BufferFree, NeedsRealloc, Place, Reserve
 from ..graph import BufferType
 from .free_blocks import FreeBlocks
-from .hash_set import hash_size
+from .hash_set import galloc_hash_slots
 from .reserve import Reservation, Slot
 from .sizes import alloc_size
 
@@ -79,8 +79,7 @@ class Gallocr:
         record(Reserve(len(nodes), len(leafs)))
         for blocks in self.blocks:
             blocks.reset()
-        least = len(nodes) + len(leafs)
-        self.slots = max(self.slots, hash_size(least + least // 4))
+        self.slots = galloc_hash_slots(len(nodes), len(leafs), self.slots)
         plan = Reservation(columns, self.bufts, self.blocks, self.slots, record, in_place=self.in_place)
         plan.run(nodes, leafs, node_buffers, leaf_buffers)
         slots = plan.slots()

@@ -23,6 +23,18 @@ def hash_size(least: int) -> int:
     return next((prime for prime in _PRIMES if prime >= least), least | 1)
 
 
+def galloc_hash_slots(n_nodes: int, n_leafs: int, slots: int = 0) -> int:
+    """Slots of the allocator's set after a plan: room for a quarter more than there are tensors; it never shrinks.
+
+    Args:
+        n_nodes: of the planned graph, copies counted.
+        n_leafs: of the planned graph.
+        slots: it had before.
+    """
+    least = n_nodes + n_leafs
+    return max(slots, hash_size(least + least // 4))
+
+
 class Room:
     """The slots that are taken."""
 

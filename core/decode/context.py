@@ -33,7 +33,7 @@ from .log import LifeLog
 from .memory.memory import Memory, Seen
 from .plans import Act, Planned, Plans
 from .process_end import ProcessEnd
-from .reuse import Params, check
+from .reuse import PARAMS, Params, check
 from .ubatch import Ubatch
 
 ABORTED, ALLOC_FAILED = 2, -2
@@ -221,7 +221,7 @@ class Context:
                 failed = one
         if failed is None:
             return None
-        return Why.PARAMS if failed.group == "params" else Why.INPUT
+        return Why.PARAMS if failed.group == PARAMS else Why.INPUT
 
     def _reuse(self) -> int:
         if self._plans.n_copies > 1:
@@ -289,14 +289,13 @@ class Context:
         Raises:
             ProcessEnd: with its text.
         """
-        run = self._log.runs[number].run
+        run, made = self._log.runs[number]
         most = self._setup.max_nodes + worst.SAMPLER_NODES * len(self.samplers)
-        graph = run.request.graph
-        if len(graph.tensors) > most:  # else there is room, without counting
+        if len(run.request.graph.tensors) + made.n_unlisted > most:  # else there is room, without counting
             n_nodes, n_leafs, n_inputs = _counts(run)
             try:
                 check_graph(most, n_nodes, n_leafs)
-                Pool(most, n_nodes, n_inputs).check()
+                Pool(most, n_nodes, n_inputs + made.n_unlisted).check()
                 check_sched(most, n_nodes, n_leafs)
             except GgmlAbort as error:
                 raise ProcessEnd(str(error)) from None

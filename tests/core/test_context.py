@@ -4,13 +4,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from galloscope.core.allocator.hash_set import hash_size
+from galloscope.core.allocator.hash_set import galloc_hash_slots, hash_size
 from galloscope.core.context import (
     TENSOR_OVERHEAD,
     Pool,
     check_graph,
     check_sched,
-    galloc_hash_slots,
     graph_max_nodes,
     graph_nbytes,
     graph_overhead,
